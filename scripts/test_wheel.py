@@ -73,6 +73,9 @@ def main():
     run(python, "-m", "pip", "install", "--quiet", "--no-deps", "--disable-pip-version-check", wheel)
     # The tests run outside of the checkout, so that only what is installed can be imported.
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "TEGULA_"))}
+    environment["TEGULA_CACHE"] = str(folder / "cache")
+    if thorough := os.environ.get("TEGULA_TEST_THOROUGH"):
+        environment["TEGULA_TEST_THOROUGH"] = thorough
     tests = folder / "tests"
     shutil.copytree(ROOT / "python/tests", tests)
     shutil.copy(ROOT / "docs/python.md", tests)

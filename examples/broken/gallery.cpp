@@ -116,6 +116,15 @@
 #include "11_tensor_memory/store_not_waited_for.hpp"
 #include "11_tensor_memory/stored_over_a.hpp"
 #include "11_tensor_memory/two_shapes.hpp"
+#include "12_pairs/allocated_by_one.hpp"
+#include "12_pairs/another_group.hpp"
+#include "12_pairs/answer_read_early.hpp"
+#include "12_pairs/asked_after_the_last.hpp"
+#include "12_pairs/both_start.hpp"
+#include "12_pairs/exit_before_the_commit.hpp"
+#include "12_pairs/freed_by_one.hpp"
+#include "12_pairs/operands_of_the_peer.hpp"
+#include "12_pairs/peer_not_waited_for.hpp"
 #include "exhibit.hpp"
 
 namespace tegula::broken {
@@ -190,6 +199,12 @@ std::vector<Chapter> const& chapters() {
         exhibit<operand_overwritten>(), exhibit<stored_over_a>(), exhibit<two_shapes>(),
         exhibit<copied_over_scales>(), exhibit<scales_of_one_operand>(),
         exhibit<scales_not_repeated>()}},
+      {"12_pairs",
+       "Pairs of CTAs, and cluster launch control",
+       {exhibit<allocated_by_one>(), exhibit<freed_by_one>(), exhibit<another_group>(),
+        exhibit<both_start>(), exhibit<operands_of_the_peer>(), exhibit<peer_not_waited_for>(),
+        exhibit<exit_before_the_commit>(), exhibit<answer_read_early>(),
+        exhibit<asked_after_the_last>()}},
   };
   return made;
 }

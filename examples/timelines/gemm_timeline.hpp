@@ -31,7 +31,7 @@ template <auto C> struct TimelineKernel {
 template <GemmSm100Config C> struct TimelineKernel<C> {
   using Kernel = GemmSm100<C>;
   static constexpr auto generation = sim::Generation::sm100;
-  static constexpr int cluster_m = 1, cluster_n = 1;
+  static constexpr int cluster_m = C.ctas, cluster_n = 1;
 };
 }  // namespace detail
 

@@ -14,10 +14,12 @@ from .machine import Machine
 
 # Arguments that are arrays: of elements, of factors in f32, and of int32.
 ELEMENTS = ("q", "k", "v")
+NEW = ("k_new", "v_new")  # of elements too: keys that are appended
 DESCALES = ("q_descale", "k_descale", "v_descale")
 FACTORS = ("sink", *DESCALES)
-INTEGERS = ("cu_seqlens_q", "cu_seqlens_k", "seqused_k", "page_table")
-ARRAYS = (*ELEMENTS, *FACTORS, *INTEGERS)
+INTEGERS = ("cu_seqlens_q", "cu_seqlens_k", "cu_seqlens_new", "seqused_k", "page_table")
+ARRAYS = (*ELEMENTS, *NEW, *FACTORS, *INTEGERS)
+_LATENT = 576  # the head dimension of latent attention, whose values are columns of its keys
 # Rows of the heads that share keys, above which the keys of a tile are never computed in parts.
 _FEW_ROWS = 128
 
@@ -31,7 +33,9 @@ class Options(NamedTuple):
     softcap: float = 0.0
     max_seqlen_q: int | None = None
     max_seqlen_k: int | None = None
+    max_seqlen_new: int | None = None
     splits: int | None = None
+    precise: bool | None = None
     out_dtype: str | None = None
 
 
@@ -90,6 +94,11 @@ def _count(name: str, value: Any, otherwise: int) -> int:
     return number
 
 
+def _flag(name: str, value: Any) -> None:
+    if type(value).__name__ not in ("bool", "bool_"):
+        raise ArgumentError(f"attention: {name} is {value!r}; it must be True or False.")
+
+
 def _integers(operand: Operand, shape: tuple[int, ...]) -> int:
     """The address of contiguous int32 values of that shape."""
     if operand.type != "i32" or operand.shape != shape or (operand.strides and operand.strides[-1] != 1):
@@ -115,6 +124,19 @@ def _check_bounds(operand: Operand, tokens: int, most: int) -> None:
         raise ArgumentError(f"attention: {name} is {most}, and a sequence of {operand.name} has {longest} tokens; it must be as many.")
 
 
+def _check_pages(table: Operand, pages: int, page_size: int, lengths: list[int]) -> None:
+    """Of a page table in the host's memory: the entries of the keys that there are. What lies behind them may be anything."""
+    stride = table.strides[0]
+    of = list((c_int32 * (stride * (len(lengths) - 1) + table.shape[1])).from_address(table.address))
+    for sequence, keys in enumerate(lengths):
+        used = -(-keys // page_size)
+        for place, page in enumerate(of[stride * sequence : stride * sequence + used]):
+            if not 0 <= page < pages:
+                raise ArgumentError(
+                    f"attention: page_table[{sequence}, {place}] is {page}; it must be from 0 to {pages - 1}, a page of k."
+                )
+
+
 class Attention:
     """O = softmax(scale Q K^T) V for each batch and head, all but O's memory.
 
@@ -129,8 +151,7 @@ class Attention:
     def __init__(self, operands: dict[str, Operand], options: Options, *, on_host: bool) -> None:
         """Raises ArgumentError."""
         q, k, v = (operands[name] for name in ELEMENTS)
-        if type(options.causal).__name__ not in ("bool", "bool_"):
-            raise ArgumentError(f"attention: causal is {options.causal!r}; it must be True or False.")
+        _flag("causal", options.causal)
         if not q.type == k.type == v.type:
             raise ArgumentError(f"attention: q, k and v are of {q.type}, {k.type} and {v.type}; they must have one type.")
         self._arguments = a = AttentionArguments()
@@ -139,20 +160,27 @@ class Attention:
         for x in (q, k, v):
             _check_tokens(x)
         self._shapes(options)
+        self._new_keys(options)
         self._lengths(on_host)
         self.out_type = self._out_type(options.out_dtype)
         a.dtype, a.causal, a.out = CODES[q.type], int(options.causal), CODES[self.out_type]
         a.q, a.k, a.v = q.address, k.address, v.address
         a.q_stride, a.k_stride, a.v_stride = _strides(q), _strides(k), _strides(v)
+        # Columns of K, whose strides of axes of one element are K's.
+        if a.head_dim == _LATENT and v.address == k.address and v.strides[-3] == k.strides[-3]:
+            a.v_stride = a.k_stride
         if options.scale is not None:
             a.scale = ctypes.pointer(c_float(real("attention", "scale", options.scale)))
         a.window_left, a.window_right = _window(options.window)
         a.softcap = real("attention", "softcap", options.softcap)
         self._factors()
+        if options.precise is not None:
+            _flag("precise", options.precise)
+            a.precise = int(options.precise)
         a.splits = LEFT_OUT if options.splits is None else _count("splits", options.splits, 1)
         few = a.seq_q * (a.heads // max(a.kv_heads, 1)) <= _FEW_ROWS
         own = any(name in operands for name in INTEGERS)
-        self.may_split = a.splits != 1 and q.type != "e4m3" and (few or own)
+        self.may_split = a.splits != 1 and (few or own)
 
     def _shapes(self, options: Options) -> None:
         """Extents, from the forms that lengths and pages give to q, k and v."""
@@ -183,7 +211,10 @@ class Attention:
             )
         batch = q.shape[0] if len(q.shape) == 4 else 1
         if packed_q:
-            batch = max(given["cu_seqlens_q"].shape[0] - 1, 0) if given["cu_seqlens_q"].shape else 0
+            bounds = given["cu_seqlens_q"].shape
+            if len(bounds) != 1 or bounds[0] < 2:
+                raise ArgumentError(f"attention: cu_seqlens_q has the shape {bounds}; (sequences + 1,) is needed.")
+            batch = bounds[0] - 1
         of_k = k.shape[0] if len(k.shape) == 4 and not paged else batch
         if of_k != batch or k.shape[-1] != q.shape[-1]:
             raise ArgumentError(
@@ -195,6 +226,8 @@ class Attention:
         if paged:
             table = given["page_table"]
             _of_rank(table, 2, "(batch, pages of a sequence)")
+            if 0 in table.shape:
+                raise ArgumentError(f"attention: page_table has the shape {table.shape}; a sequence has at least one page.")
             room *= table.shape[1]
         a.seq_q = _count("max_seqlen_q", options.max_seqlen_q, q.shape[-3])
         a.seq_k = _count("max_seqlen_k", options.max_seqlen_k, room)
@@ -212,23 +245,78 @@ class Attention:
         if "seqused_k" not in given and not packed_k and a.seq_k != room:
             raise ArgumentError(f"attention: max_seqlen_k is {a.seq_k}, and k has {room} keys; it is for cu_seqlens_k or seqused_k.")
 
+    def _new_keys(self, options: Options) -> None:
+        """Those that are appended to k and v, which are a cache then."""
+        a, given = self._arguments, self._given
+        packed = "cu_seqlens_new" in given
+        if "k_new" not in given:
+            for name in ("v_new", "cu_seqlens_new"):
+                if name in given:
+                    raise ArgumentError(f"attention: {name} is given and k_new is not; both are needed for keys to be appended.")
+            return
+        if ("v_new" in given) == (a.head_dim == _LATENT):
+            raise ArgumentError(
+                f"attention: k_new is given and v_new is {'given' if 'v_new' in given else 'not'}, with a head_dim of "
+                f"{a.head_dim}; it must be given, but with {_LATENT}, whose values are columns of its keys."
+            )
+        for name in NEW:
+            if name not in given:
+                continue
+            x = given[name]
+            _check_tokens(x)
+            _of_rank(x, 3 if packed else 4, "(tokens, kv_heads, head_dim), as cu_seqlens_new packs it," if packed else "(batch, seq, kv_heads, head_dim)")
+            tokens = given["k_new"].shape[0] if packed else a.batch
+            expected = (tokens, *(() if packed else (given["k_new"].shape[1],)), a.kv_heads, a.head_dim if name == "k_new" else a.head_dim_v)
+            if x.shape != expected or x.type != given["k_new"].type:
+                raise ArgumentError(
+                    f"attention: {name} is of {x.type} and has the shape {x.shape}; {given['k_new'].type} of the shape {expected} is needed."
+                )
+            setattr(a, name, x.address)
+            setattr(a, f"{name}_stride", _strides(x))
+        new = given["k_new"]
+        a.new_dtype = CODES[new.type]
+        a.seq_new = _count("max_seqlen_new", options.max_seqlen_new, new.shape[-3])
+        if not packed and a.seq_new != new.shape[-3]:
+            raise ArgumentError(f"attention: max_seqlen_new is {a.seq_new}, and k_new has {new.shape[-3]} tokens; it is for cu_seqlens_new.")
+        if packed:
+            a.total_new = new.shape[0]
+
     def _lengths(self, on_host: bool) -> None:
         a, given = self._arguments, self._given
-        for name, tokens, most in (("cu_seqlens_q", a.total_q, a.seq_q), ("cu_seqlens_k", a.total_k, a.seq_k)):
+        for name, tokens, most in (
+            ("cu_seqlens_q", a.total_q, a.seq_q),
+            ("cu_seqlens_k", a.total_k, a.seq_k),
+            ("cu_seqlens_new", a.total_new, a.seq_new),
+        ):
             if name in given:
                 setattr(a, name, _integers(given[name], (a.batch + 1,)))
                 if on_host:
                     _check_bounds(given[name], tokens, most)
+        lengths: list[int] = []
         if "seqused_k" in given:
             a.seqused_k = _integers(given["seqused_k"], (a.batch,))
             lengths = _values(given["seqused_k"]) if on_host else []
             if any(not 0 <= length <= a.seq_k for length in lengths):
                 raise ArgumentError(f"attention: seqused_k is {lengths}; its lengths must be from 0 to {a.seq_k}.")
+            lengths = self._with_new_keys(lengths)
         if "page_table" in given:
             table, k = given["page_table"], given["k"]
             a.page_table = _integers(table, (a.batch, table.shape[1]))
             a.page_table_stride = table.strides[0]
             a.pages, a.page_size = k.shape[:2]
+            if on_host:
+                _check_pages(table, a.pages, a.page_size, lengths or [a.seq_k] * a.batch)
+
+    def _with_new_keys(self, lengths: list[int]) -> list[int]:
+        """How many keys there are then. Raises ArgumentError where the cache has no room for them."""
+        a, given = self._arguments, self._given
+        if "k_new" not in given:
+            return lengths
+        bounds = _values(given["cu_seqlens_new"]) if "cu_seqlens_new" in given else [a.seq_new * i for i in range(a.batch + 1)]
+        lengths = [length + end - begin for length, begin, end in zip(lengths, bounds, bounds[1:])]
+        if any(length > a.seq_k for length in lengths):
+            raise ArgumentError(f"attention: with k_new the sequences have {lengths} keys, and k has room for {a.seq_k}; they must fit.")
+        return lengths
 
     def _factors(self) -> None:
         a, given = self._arguments, self._given
@@ -236,8 +324,8 @@ class Attention:
             sink = given["sink"]
             if sink.type != "f32" or sink.shape != (a.heads,) or sink.strides != (1,):
                 raise ArgumentError(
-                    f"attention: sink is of {sink.type} and has the shape {sink.shape}; {a.heads} contiguous values of "
-                    "f32 are needed, one for each head."
+                    f"attention: sink is of {sink.type} and has the shape {sink.shape} and strides of {sink.strides} "
+                    f"elements; {a.heads} contiguous values of f32 are needed, one for each head."
                 )
             a.sink = sink.address
         strides: dict[str, tuple[int, ...]] = {}

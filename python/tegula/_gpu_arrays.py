@@ -133,7 +133,7 @@ def gpu_operand(operation: str, name: str, array: Any, said: str | None = None) 
     """An array of the caller's. `said` is what raw bits are, or "i32". Raises ArgumentError."""
     if not is_on_gpu(array):
         where = "in the host's memory" if hasattr(array, "__array__") or hasattr(array, "__dlpack__") else "no array"
-        raise ArgumentError(f"{operation}: {name} is {where}, and the other operands are on a GPU; all must be.")
+        raise ArgumentError(f"{operation}: {name} is {where}; all operands must be on one GPU.")
     make = _by_dlpack if hasattr(array, "__dlpack__") else _by_interface
     return make(operation, name, array, said)
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-import operator
 from ctypes import byref
 from typing import Any
 
-from ._library import LEFT_OUT, GemmInputsArguments, GroupedGemmArguments, library
+from ._library import LEFT_OUT, GemmInputsArguments, GroupedGemmArguments, int32, library
 from ._places import Place
 from ._problems import CODES, Operand
 from .errors import ArgumentError
@@ -227,7 +226,10 @@ class GroupedGemm:
         if values is not None and any(not 0 <= value <= self.m for value in values):
             raise ArgumentError(f"{self.operation}: masked_m is {[int(v) for v in values]}; each must be from 0 to m = {self.m}.")
         if expected is not None:
-            self.arguments.expected_rows = min(max(operator.index(expected), 1), self.m)
+            count = int32(f"{self.operation}: expected_m", expected)
+            if count < 0:
+                raise ArgumentError(f"{self.operation}: expected_m is {count}; it must be at least 0.")
+            self.arguments.expected_rows = min(max(count, 1), self.m)
 
     def columns_of_groups(self, ends: Any) -> None:
         """Running sums of the groups' columns, int32."""

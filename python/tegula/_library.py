@@ -81,6 +81,15 @@ class AttentionArguments(ctypes.Structure):
         ("workspace_bytes", c_int64),
         ("splits", c_int64),
         ("out", c_int32),
+        ("k_new", c_void_p),
+        ("v_new", c_void_p),
+        ("seq_new", c_int64),
+        ("cu_seqlens_new", c_void_p),
+        ("total_new", c_int64),
+        ("k_new_stride", POINTER(TokenStrides)),
+        ("v_new_stride", POINTER(TokenStrides)),
+        ("precise", c_int64),
+        ("new_dtype", c_int32),
     ]
 
 

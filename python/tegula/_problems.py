@@ -46,6 +46,8 @@ def real(operation: str, name: str, value: Any) -> float:
         number = float(value)
     except (TypeError, ValueError):
         raise ArgumentError(f"{operation}: {name} is {value!r}; it must be a number.") from None
+    except OverflowError:
+        number = float("inf")
     if not abs(number) <= _F32_MAX:
         raise ArgumentError(f"{operation}: {name} is {number}; it must be a finite number of f32.")
     return number
@@ -172,7 +174,10 @@ class Gemm:
         if bias is not None:
             self._of_result_type(bias)
             if bias.shape != (n,) or bias.strides != (1,):
-                raise ArgumentError(f"gemm: bias has the shape {bias.shape}; {n} contiguous values are needed.")
+                raise ArgumentError(
+                    f"gemm: bias has the shape {bias.shape} and strides of {bias.strides} elements; {n} contiguous values "
+                    "are needed."
+                )
             g.bias = bias.address
 
     def _of_result_type(self, operand: Operand) -> None:

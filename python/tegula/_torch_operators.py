@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from . import _attention, _problems
+from . import _attention as _attention_problem
+from . import _problems
 from ._gpu_arrays import gpu_machine
 from ._library import library
 from .errors import ArgumentError
@@ -205,10 +206,11 @@ def _attend(
     k_descale: Tensor | None = None,
     v_descale: Tensor | None = None,
     out_dtype: torch.dtype | None = None,
+    precise: bool | None = None,
 ) -> tuple[Tensor, Tensor]:
     arrays: dict[str, Tensor | None] = {"q": q, "k": k, "v": v, "sink": sink, "q_descale": q_descale, "k_descale": k_descale, "v_descale": v_descale}
     arrays |= {"cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k, "seqused_k": seqused_k, "page_table": page_table}
-    options = _attention.Options(
+    options = _attention_problem.Options(
         causal=causal,
         scale=scale,
         window=(window_left, window_right),
@@ -216,10 +218,41 @@ def _attend(
         max_seqlen_q=max_seqlen_q,
         max_seqlen_k=max_seqlen_k,
         splits=splits,
+        precise=precise,
         out_dtype=None if out_dtype is None else _TYPES.get(out_dtype, str(out_dtype)),
     )
+    return _attention(arrays, options)
+
+
+def _append_and_attend(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    k_new: Tensor,
+    v_new: Tensor | None,
+    seqused_k: Tensor,
+    causal: bool,
+    scale: float | None,
+    window_left: int | None,
+    window_right: int | None,
+    softcap: float,
+    page_table: Tensor | None = None,
+    splits: int | None = None,
+) -> tuple[Tensor, Tensor]:
+    arrays: dict[str, Tensor | None] = {"q": q, "k": k, "v": v, "k_new": k_new, "v_new": v_new}
+    arrays |= {"seqused_k": seqused_k, "page_table": page_table}
+    options = _attention_problem.Options(
+        causal=causal, scale=scale, window=(window_left, window_right), softcap=softcap, splits=splits
+    )
+    return _attention(arrays, options)
+
+
+def _attention(arrays: dict[str, Tensor | None], options: _attention_problem.Options) -> tuple[Tensor, Tensor]:
+    """O and the log-sum-exp."""
+    q, cu_seqlens_q = arrays["q"], arrays.get("cu_seqlens_q")
+    assert q is not None
     # What lengths in the host's memory hold is checked at each call.
-    checks = q.device.type == "cpu" and any(arrays[name] is not None for name in _attention.INTEGERS)
+    checks = q.device.type == "cpu" and any(arrays.get(name) is not None for name in _attention_problem.INTEGERS)
     form = None if checks else _form(arrays, "attention", *options)
     plan = _plans.get(form)
     if plan is None:
@@ -234,10 +267,10 @@ def _attend(
     return out, lse if q.dim() == 4 or cu_seqlens_q is not None else lse[None]
 
 
-def _attention_plan(arrays: dict[str, Tensor | None], options: _attention.Options) -> _Plan:
+def _attention_plan(arrays: dict[str, Tensor | None], options: _attention_problem.Options) -> _Plan:
     """Raises ArgumentError."""
-    operands, device = operands_of("attention", arrays, _attention.INTEGERS)
-    problem = _attention.Attention(operands, options, on_host=device.type == "cpu")
+    operands, device = operands_of("attention", arrays, _attention_problem.INTEGERS)
+    problem = _attention_problem.Attention(operands, options, on_host=device.type == "cpu")
     form = problem.shape, TORCH[problem.out_type]
     out = torch.empty(form[0], dtype=form[1], device=device)
     lse = torch.empty(problem.lse_shape, dtype=torch.float32, device=device)
@@ -268,6 +301,7 @@ def _attention_results(
     k_descale: Tensor | None = None,
     v_descale: Tensor | None = None,
     out_dtype: torch.dtype | None = None,
+    precise: bool | None = None,
 ) -> tuple[Tensor, Tensor]:
     tokens, heads = q.shape[-3], q.shape[-2]
     of_lse = (heads, tokens) if cu_seqlens_q is not None else (q.shape[0] if q.dim() == 4 else 1, heads, tokens)
@@ -275,21 +309,42 @@ def _attention_results(
     return q.new_empty([*q.shape[:-1], v.shape[-1]], dtype=dtype), q.new_empty(of_lse, dtype=torch.float32)
 
 
+def _appended_results(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    k_new: Tensor,
+    v_new: Tensor | None,
+    seqused_k: Tensor,
+    causal: bool,
+    scale: float | None,
+    window_left: int | None,
+    window_right: int | None,
+    softcap: float,
+    page_table: Tensor | None = None,
+    splits: int | None = None,
+) -> tuple[Tensor, Tensor]:
+    return _attention_results(q, k, v, None, causal, scale, window_left, window_right, softcap)
+
+
 # torch.library.custom_op would do the same by decorators, and import torch._dynamo at the first call: seconds.
 _library = torch.library.Library("tegula", "DEF")
 
 
-def _define(name: str, function: Callable[..., Any], results: Callable[..., Any]) -> None:
-    """An operator, what a compiler is told of its results, and its backward pass, which is an error."""
+def _define(name: str, function: Callable[..., Any], results: Callable[..., Any], written: tuple[str, ...] = ()) -> None:
+    """An operator, what a compiler is told of its results and of the arguments that it writes, and its backward pass,
+    which is an error."""
 
     def backward(ctx: Any, *gradients: Tensor) -> Any:
         raise RuntimeError(f"tegula::{name} has no backward kernel; call it under torch.no_grad().")
 
-    _library.define(name + torch.library.infer_schema(function, mutates_args=()))
+    _library.define(name + torch.library.infer_schema(function, mutates_args=written))
     _library.impl(name, function, "CompositeExplicitAutograd")
     torch.library.register_fake(f"tegula::{name}", results, lib=_library)
-    torch.library.register_autograd(f"tegula::{name}", backward, lib=_library)
+    if not written:  # PyTorch has no backward passes of the others
+        torch.library.register_autograd(f"tegula::{name}", backward, lib=_library)
 
 
 _define("gemm", _gemm, _gemm_result)
 _define("attention", _attend, _attention_results)
+_define("append_and_attend", _append_and_attend, _appended_results, ("k", "v"))

@@ -12,9 +12,11 @@ What is not computed is an ArgumentError, with a sentence.
 from __future__ import annotations
 
 import itertools
+import operator
 from typing import Any
 
 from ._grouped import BLOCK, CONTIGUOUS, MASKED, NO_GROUPS, OF_K, GroupedGemm, Inputs, align, ceil_div
+from ._library import int32
 from ._places import Place, place_of
 from .errors import ArgumentError
 
@@ -125,7 +127,10 @@ def m_grouped_fp8_gemm_nt_masked(
 
 
 def _check_ks(function: str, ks: Any, groups: int) -> list[int]:
-    sizes = [int(k) for k in ks]
+    try:
+        sizes = [operator.index(k) for k in ks]
+    except TypeError:
+        raise ArgumentError(f"{function}: ks is {ks!r}; {groups} integers are needed, one for each matrix of d.") from None
     if len(sizes) != groups or any(k < 0 for k in sizes):
         raise ArgumentError(f"{function}: ks is {sizes}; {groups} numbers of columns are needed, one for each matrix of d.")
     return sizes
@@ -297,7 +302,9 @@ def get_mn_major_tma_aligned_tensor(x: Any) -> Any:
 
 def get_tma_aligned_size(x: int, element_size: int) -> int:
     """x elements rounded up to a multiple of 16 bytes."""
-    return align(x, 16 // element_size)
+    if element_size not in (1, 2, 4, 8, 16):
+        raise ArgumentError(f"get_tma_aligned_size: element_size is {element_size!r}; it must be 1, 2, 4, 8 or 16 bytes.")
+    return align(int32("get_tma_aligned_size: x", x), 16 // element_size)
 
 
 def get_mk_alignment_for_contiguous_layout() -> int:
@@ -307,6 +314,9 @@ def get_mk_alignment_for_contiguous_layout() -> int:
 
 def calc_diff(x: Any, y: Any) -> float:
     """1 - 2 <x, y> / (|x|^2 + |y|^2), in float64: 0 for equal ones."""
+    for name, v in (("x", x), ("y", y)):
+        if not hasattr(v, "double") and not hasattr(v, "astype"):
+            raise ArgumentError(f"calc_diff: {name} is {type(v).__name__}; a NumPy array or a torch.Tensor is needed.")
     x, y = (v.double() if hasattr(v, "double") else v.astype("float64") for v in (x, y))
     squares = float((x * x + y * y).sum())
     return 0.0 if squares == 0 else 1 - 2 * float((x * y).sum()) / squares

@@ -100,7 +100,10 @@ class Kernel:
     def __init__(self, source: str | os.PathLike[str], name: str, *, include: tuple[str | os.PathLike[str], ...] = ()) -> None:
         if not isinstance(name, str) or not all(part.isidentifier() for part in name.split("::")):
             raise ArgumentError(f"Kernel: name is {name!r}; it must be a struct's name.")
-        folders = [os.fspath(folder) for folder in include]
+        try:
+            folders = [os.fspath(folder) for folder in include]
+        except TypeError:
+            raise ArgumentError(f"Kernel: include is {include!r}; it must be a tuple of folders.") from None
         self.name, self._file = name, f"{name}.cpp"
         if isinstance(source, str) and "\n" in source:
             self._text = source

@@ -58,7 +58,12 @@ class AttentionOptions(TypedDict, total=False):
     max_seqlen_k: int | None
     seqused_k: Any
     page_table: Any
+    k_new: Any
+    v_new: Any
+    cu_seqlens_new: Any
+    max_seqlen_new: int | None
     splits: int | None
+    precise: bool | None
     dtype: str | None
     out_dtype: str | None
     out: Any
@@ -73,6 +78,11 @@ def _on(operation: str, machine: Machine | None) -> Machine:
     if not machine.is_simulated:
         raise ArgumentError(f"{operation}: NumPy arrays lie in the host's memory, and {machine.name} has its own.")
     return machine
+
+
+def _no_stream(operation: str, stream: int | None) -> None:
+    if stream is not None:
+        raise ArgumentError(f"{operation}: stream is {stream!r}, and NumPy arrays are computed when the call returns; leave it out.")
 
 
 def _no_report(operation: str, report: bool) -> None:
@@ -129,6 +139,7 @@ def gemm(
         options: dict[str, Any] = dict(c=c, bias=bias, alpha=alpha, beta=beta, activation=activation)
         options |= dict(scale_a=scale_a, scale_b=scale_b, dtype=dtype, dtype_b=dtype_b, out_dtype=out_dtype, out=out)
         return prepared.gemm(a, b, machine=machine, stream=stream, **options)
+    _no_stream("gemm", stream)
     raw = _arrays.is_raw(a)
     said_of_b = dtype_b if dtype_b is not None else dtype if _arrays.is_raw(b) else None
     # C and bias hold what D does.
@@ -193,7 +204,12 @@ def attention(
     max_seqlen_k: int | None = None,
     seqused_k: Any = None,
     page_table: Any = None,
+    k_new: Any = None,
+    v_new: Any = None,
+    cu_seqlens_new: Any = None,
+    max_seqlen_new: int | None = None,
     splits: int | None = None,
+    precise: bool | None = None,
     dtype: str | None = None,
     out_dtype: str | None = None,
     out: Any = None,
@@ -214,16 +230,24 @@ def attention(
     no value. Head dims are 32, 64, 96, 128 and 256, equal for both; what follows, a head_dim_v of its own, other
     multiples of 8, windows, softcap and sinks need an sm_90.
 
-    e4m3: an element stands for itself times q_descale, k_descale or v_descale, float32, one for all or one for each
-    batch and key head, (batch, kv_heads). O is then bf16, or what out_dtype says, "f16" or "bf16".
+    Latent attention, of DeepSeek-V2's decoding: head_dim 576 in bf16, one head of keys, and v is k[..., :512].
 
-    Sequences of their own lengths, in f16 and bf16. With cu_seqlens_q, int32, (batch + 1), ascending from 0, q and O are
+    e4m3: an element stands for itself times q_descale, k_descale or v_descale, float32, one for all or one for each
+    batch and key head, (batch, kv_heads). O is then bf16, or what out_dtype says, "f16" or "bf16". precise: sums over keys
+    in f32, which is left out for; False is faster, and keeps the tensor core's 13 bits.
+
+    Sequences of their own lengths. With cu_seqlens_q, int32, (batch + 1), ascending from 0, q and O are
     packed, (tokens, heads, head_dim): sequence b has the queries from cu_seqlens_q[b] up to cu_seqlens_q[b + 1], at
     most max_seqlen_q (left out: all tokens; a bound that is near the largest is faster). cu_seqlens_k and max_seqlen_k
     are the same of k and v. With seqused_k, int32, (batch), sequence b has only the first seqused_k[b] keys. With
     page_table, int32, (batch, pages of a sequence), k and v are (pages, page_size, kv_heads, head_dim), and key j of
     sequence b is token j % page_size of page page_table[b, j // page_size]; page_size is 16, 32, 64 or a multiple of
-    128. Lengths of NumPy arrays are checked; on a GPU a longer sequence is cut.
+    128. Lengths and pages of NumPy arrays are checked; on a GPU a longer sequence is cut.
+
+    With k_new and v_new, (batch, seq_new, kv_heads, head_dim), k and v are a cache that is written to: sequence b has
+    seqused_k[b] keys there, the new ones are copied behind them, and all are seen. seqused_k stays as it is. With
+    cu_seqlens_new, int32, (batch + 1), new keys are packed, at most max_seqlen_new of a sequence. They have the cache's
+    type; of e4m3 float16 or bfloat16 too, which are divided by k_descale and v_descale. Latent keys have no v_new.
 
     Few queries on many keys are computed by more CTAs, each on a part of the keys, as many as is best; `splits` says
     how many, and 1 gives bits that do not depend on the batch.
@@ -236,12 +260,15 @@ def attention(
     """
     arrays = dict(sink=sink, q_descale=q_descale, k_descale=k_descale, v_descale=v_descale)
     arrays |= dict(cu_seqlens_q=cu_seqlens_q, cu_seqlens_k=cu_seqlens_k, seqused_k=seqused_k, page_table=page_table)
+    arrays |= dict(k_new=k_new, v_new=v_new, cu_seqlens_new=cu_seqlens_new)
     options: dict[str, Any] = dict(causal=causal, scale=scale, window=window, softcap=softcap, out_dtype=out_dtype)
-    options |= dict(max_seqlen_q=max_seqlen_q, max_seqlen_k=max_seqlen_k, splits=splits)
+    options |= dict(max_seqlen_q=max_seqlen_q, max_seqlen_k=max_seqlen_k, max_seqlen_new=max_seqlen_new)
+    options |= dict(splits=splits, precise=precise)
     if is_on_gpu(q):
         _no_report("attention", report)
         options |= dict(dtype=dtype, out=out, return_lse=return_lse, arrays=arrays)
         return prepared.attention(q, k, v, machine=machine, stream=stream, **options)
+    _no_stream("attention", stream)
     operands = {name: _arrays.operand("attention", name, x, dtype) for name, x in (("q", q), ("k", k), ("v", v))}
     kept: dict[str, Any] = {}
     for name, x in arrays.items():
@@ -250,7 +277,12 @@ def attention(
         elif x is not None:
             factor = name in _attention.DESCALES and not isinstance(x, np.ndarray)
             kept[name] = np.array(_problems.real("attention", name, x), dtype=np.float32) if factor else x
-            operands[name] = _arrays.operand("attention", name, kept[name])
+            raw_new = dtype if name in _attention.NEW and _arrays.is_raw(x) else None
+            operands[name] = _arrays.operand("attention", name, kept[name], raw_new)
+    if k_new is not None:
+        for name, x in (("k", k), ("v", v)):
+            if not x.flags.writeable:
+                raise ArgumentError(f"attention: {name} cannot be written to, and k_new is to be appended to it.")
     problem = _attention.Attention(operands, _attention.Options(**options), on_host=True)
     if out is None:
         out = np.empty(problem.shape, dtype=_arrays.numpy_type(problem.out_type, _arrays.is_raw(q)))

@@ -26,6 +26,9 @@ class _Call(NamedTuple):
 
 
 def _given(operation: str, arrays: dict[str, Any], said: dict[str, str | None]) -> dict[str, GpuOperand]:
+    for name in ("a", "b", "q", "k", "v"):
+        if name in arrays and arrays[name] is None:
+            raise ArgumentError(f"{operation}: {name} is None; an array in a GPU's memory is needed.")
     return {name: gpu_operand(operation, name, x, said.get(name)) for name, x in arrays.items() if x is not None}
 
 
@@ -116,8 +119,15 @@ def _attention(
     return _Call(arguments, device, owners, results)
 
 
+def _stream(operation: str, stream: Any) -> int:
+    """A caller's stream. Raises ArgumentError."""
+    if not isinstance(stream, int) or isinstance(stream, bool) or not 0 <= stream < 2**64:
+        raise ArgumentError(f"{operation}: stream is {stream!r}; the address of a cudaStream_t is needed, an integer.")
+    return stream
+
+
 def _launch(function: Any, operation: str, call: _Call, machine: Machine | None, stream: int | None) -> Any:
-    stream = current_stream(call.device)() if stream is None else stream
+    stream = current_stream(call.device)() if stream is None else _stream(operation, stream)
     _problems.launch(function, _machine(operation, machine, call.device), call.arguments, stream, False)
     return call.results[0] if len(call.results) == 1 else tuple(call.results)
 

@@ -61,6 +61,7 @@ def attention(
     k_descale: Tensor | None = None,
     v_descale: Tensor | None = None,
     out_dtype: torch.dtype | None = None,
+    precise: bool | None = None,
 ) -> tuple[Tensor, Tensor]:
     """tegula.attention on tensors of (batch, seq, heads, head_dim): O and the log-sum-exp, (batch, heads, seq).
 
@@ -69,7 +70,7 @@ def attention(
     """
     lengths = cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, seqused_k, page_table, splits
     descales = q_descale, k_descale, v_descale
-    o, lse = torch.ops.tegula.attention(q, k, v, sink, causal, scale, *window, softcap, *lengths, *descales, out_dtype)
+    o, lse = torch.ops.tegula.attention(q, k, v, sink, causal, scale, *window, softcap, *lengths, *descales, out_dtype, precise)
     return o, lse
 
 
@@ -192,20 +193,6 @@ def flash_attn_varlen_func(
     return (o, lse, None) if return_attn_probs else o
 
 
-def _append(
-    caches: tuple[Tensor, Tensor], new: tuple[Tensor, Tensor], before: Tensor, table: Tensor | None
-) -> None:
-    """Writes new keys and values, (batch, tokens, kv_heads, head_dim), behind the `before` ones of each sequence."""
-    batch, tokens = new[0].shape[:2]
-    at = before.long()[:, None] + torch.arange(tokens, device=before.device)
-    rows = torch.arange(batch, device=before.device)[:, None].expand(batch, tokens)
-    if table is not None:
-        size = caches[0].shape[1]
-        rows, at = table.long().gather(1, at // size), at % size
-    for cache, x in zip(caches, new):
-        cache.index_put_((rows, at), x)
-
-
 def _cache_lengths(function: str, cache_seqlens: Any, q: Tensor, room: int) -> Tensor | None:
     """How many keys each sequence of a cache has, int32 where q is. On a CPU they are checked."""
     if cache_seqlens is None:
@@ -249,10 +236,10 @@ def flash_attn_with_kvcache(
     """flash_attn's function of this name: q is (batch, seq, heads, head_dim), the caches (batch, room, kv_heads, head_dim),
     or with a block_table, int32 (batch, pages of a sequence), pages: (pages, page_size, kv_heads, head_dim).
 
-    New keys and values, where they are given, are first written into the caches behind the cache_seqlens that are
-    there. One launch, which reads lengths and tables on the device; on a GPU they are not checked. num_splits: parts
-    that the keys are computed in, 0 for as many as are best. With return_softmax_lse the result and the log-sum-exp.
-    rotary_interleaved counts for nothing without rotary_cos, which is not computed.
+    New keys and values, where they are given, are written into the caches behind the cache_seqlens that are there, by a
+    small kernel that is queued before attention's. Both read lengths and tables on the device; on a GPU these are not
+    checked. num_splits: parts that the keys are computed in, 0 for as many as are best. With return_softmax_lse the
+    result and the log-sum-exp. rotary_interleaved counts for nothing without rotary_cos, which is not computed.
     """
     function = "flash_attn_with_kvcache"
     _unsupported(
@@ -279,20 +266,21 @@ def flash_attn_with_kvcache(
     if k is not None and v is not None:
         if lengths is None:
             raise ArgumentError(f"{function}: cache_seqlens is None, and k is given; it must say where k is written.")
-        _append((k_cache, v_cache), (k, v), lengths, table)
-        lengths = lengths + new
-    o, lse = attention(
-        q,
-        k_cache,
-        v_cache,
-        causal=causal,
-        scale=softmax_scale,
-        window=_window(window_size),
-        softcap=softcap,
-        seqused_k=lengths,
-        page_table=table,
-        splits=num_splits or None,
-    )
+        at = causal, softmax_scale, *_window(window_size), softcap, table, num_splits or None
+        o, lse = torch.ops.tegula.append_and_attend(q, k_cache, v_cache, k, v, lengths, *at)
+    else:
+        o, lse = attention(
+            q,
+            k_cache,
+            v_cache,
+            causal=causal,
+            scale=softmax_scale,
+            window=_window(window_size),
+            softcap=softcap,
+            seqused_k=lengths,
+            page_table=table,
+            splits=num_splits or None,
+        )
     return (o, lse) if return_softmax_lse else o
 
 

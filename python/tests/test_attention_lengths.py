@@ -151,7 +151,6 @@ E = np.zeros((1, 8, 2, 64), E4M3)
         (lambda: tegula.attention(T, T, T, out_dtype="f32"), "out_dtype is 'f32'; it must be"),
         (lambda: tegula.attention(E, E, E, q_descale=np.ones((2, 2), np.float32)), "an f32 for each batch and head of k, (1, 2)"),
         (lambda: tegula.attention(E, E, E, q_descale=1.0, v_descale=np.ones((1, 2), np.float32)), "must have the same"),
-        (lambda: tegula.attention(E, E, E, seqused_k=np.array([8], np.int32)), "are computed in f16 and bf16"),
         (lambda: tegula.attention(T, T, T, seqused_k=np.array([8, 8], np.int32), machine=tegula.Machine(arch="sm80")), "on sm_90 only"),
     ],
 )
@@ -159,3 +158,55 @@ def test_refusals_are_sentences(call: Any, sentence: str) -> None:
     with pytest.raises(ArgumentError) as refused:
         call()
     assert sentence in str(refused.value) and str(refused.value).startswith("attention: ")
+
+
+@pytest.mark.parametrize("paged", [False, True])
+@pytest.mark.parametrize("packed", [False, True])
+def test_new_keys_are_appended(rng: np.random.Generator, paged: bool, packed: bool) -> None:
+    """By the launch that then reads them: as if they had been there."""
+    before, new = np.array([7, 29], np.int32), [3, 1] if packed else [2, 2]
+    table = np.array([[4, 1], [0, 3]], np.int32) if paged else None
+    shape = (5, 16, 2, 64) if paged else (2, 32, 2, 64)
+    q, k, v = (values(rng, *size) for size in ((2, 1, 4, 64), shape, shape))
+    k_new, v_new = (values(rng, sum(new), 2, 64) for _ in range(2))
+    bounds = np.array([0, *np.cumsum(new)], np.int32)
+    expected_k, expected_v = k.copy(), v.copy()
+    for b in range(2):
+        for cache, x in ((expected_k, k_new), (expected_v, v_new)):
+            for i in range(new[b]):
+                at = int(before[b]) + i
+                row = cache[b, at : at + 1] if table is None else cache[table[b, at // 16], at % 16 : at % 16 + 1]
+                row[:] = x[bounds[b] + i]
+    options: dict[str, Any] = {"page_table": table, "causal": True}
+    if packed:
+        options |= {"k_new": k_new, "v_new": v_new, "cu_seqlens_new": bounds, "max_seqlen_new": 3}
+    else:
+        options |= {"k_new": k_new.reshape(2, 2, 2, 64), "v_new": v_new.reshape(2, 2, 2, 64)}
+    o, report = tegula.attention(q, k, v, seqused_k=before, report=True, **options)
+    assert report.findings == 0
+    np.testing.assert_array_equal(k, expected_k)
+    np.testing.assert_array_equal(v, expected_v)
+    then = tegula.attention(q, k, v, seqused_k=before + np.array(new, np.int32), page_table=table, causal=True)
+    np.testing.assert_array_equal(o, then)
+
+
+def test_latent_attention(rng: np.random.Generator) -> None:
+    """DeepSeek-V2's: one head of keys of 576, whose first 512 columns are the values."""
+    k = values(rng, 1, 64, 1, 576)
+    q, new = values(rng, 1, 2, 16, 576), values(rng, 1, 2, 1, 576)
+    used = np.array([40], np.int32)
+    o = tegula.attention(q, k, k[..., :512], seqused_k=used, k_new=new, scale=576**-0.5, causal=True)
+    assert o.shape == (1, 2, 16, 512)
+    np.testing.assert_array_equal(k[0, 40:42], new[0])
+    scores = np.einsum("ihd,jd->hij", q[0].astype(np.float64), k[0, :42, 0].astype(np.float64)) * 576**-0.5
+    scores[:, 0, 41] = -np.inf
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    exact = np.einsum("hij,jd->ihd", weights / weights.sum(-1, keepdims=True), k[0, :42, 0, :512].astype(np.float64))
+    assert np.abs(o[0].astype(np.float64) - exact).max() <= 2.5 * 2.0**-7
+
+
+def test_precise_sums_of_e4m3(rng: np.random.Generator) -> None:
+    q, k = values(rng, 1, 8, 2, 64, dtype=E4M3), values(rng, 1, 200, 2, 64, dtype=E4M3)
+    left_out, precise, fast = (tegula.attention(q, k, k, precise=choice) for choice in (None, True, False))
+    np.testing.assert_array_equal(left_out, precise)
+    assert np.abs(fast.astype(np.float32) - precise.astype(np.float32)).max() <= 2.0**-4

@@ -82,6 +82,7 @@ def info() -> str:
 
 
 @pytest.mark.skipif(not is_representative(), reason="this build has all kernels")
+@pytest.mark.usefixtures("compiler")
 def test_the_simulated_machine_is_given_what_the_build_lacks() -> None:
     answered = in_a_process(LACKING)
     assert answered.returncode == 0, answered.stderr
@@ -90,6 +91,8 @@ def test_the_simulated_machine_is_given_what_the_build_lacks() -> None:
     assert kept.name.startswith("gemm_sm90 e5m2->f32 ") and kept.arch == "host"
     refused = in_a_process(LACKING, TEGULA_CXX="/nowhere")
     assert "DeviceError: TEGULA_CXX is /nowhere, which cannot be run; it must be a C++20 compiler" in refused.stderr
+    none = in_a_process(LACKING, TEGULA_CXX="")
+    assert "This build has representative configurations only" in none.stderr
 
 
 def test_what_cannot_be_compiled_is_said() -> None:

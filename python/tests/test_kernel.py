@@ -54,6 +54,9 @@ struct turn_without_sync : Turn<false> {};
 """
 
 
+pytestmark = pytest.mark.usefixtures("compiler")
+
+
 @pytest.fixture(autouse=True)
 def cache(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEGULA_CACHE", str(tmp_path / "kernels"))

@@ -69,9 +69,9 @@ void add_gemm_sm90(std::vector<CorrectKernel>& all) {
 void add_gemm_sm100(std::vector<CorrectKernel>& all) {
   for (std::size_t i = 0; i < configurations(gemm_sm100).size(); ++i) {
     GemmSm100Config const& c = configurations(gemm_sm100)[i];
-    // One CTA walks two tiles, the second with few rows, and goes once round the ring of stages.
+    // One CTA, or pair, walks two tiles, the second with few rows, and goes once round the ring.
     GemmProblem p = problem_for(c);
-    p.m = c.block_m + 9;
+    p.m = c.ctas * c.block_m + 9;
     p.n = c.block_n / 2 + 3;
     p.k = block_k(c) * std::min(stages(c), 4) + 8;
     p.beta = i % 3 == 0 ? 0.5f : 0;

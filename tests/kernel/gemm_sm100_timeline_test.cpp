@@ -56,6 +56,16 @@ TEST(GemmSm100Timeline, TheTensorCoreWorksAtItsRate) {
   EXPECT_EQ(results, (std::set<std::string>{"mma 0", "mma 1", "mma 2", "mma 3"}));
 }
 
+// A pair's tile is twice as high, and its products take as long: two tensor cores share them.
+TEST(GemmSm100Timeline, APairMultipliesWithTwoTensorCores) {
+  Trace const pair = gemm_timeline<GemmSm100Config{.block_n = 128, .ctas = 2}>(
+      {.tiles_m = kTiles, .k = kDepth}, "");
+  double sum = 0;
+  for (TraceSpan const& span : pair.spans)
+    if (span.kind == SpanKind::tensor) sum += span.end - span.begin;
+  EXPECT_NEAR(sum, total(spans(SpanKind::tensor)), 1);
+}
+
 // All epilogues but the last tile's are over before its products are.
 TEST(GemmSm100Timeline, EpiloguesLieUnderMainLoops) {
   double last_product = 0;

@@ -14,8 +14,11 @@
 #include "tegula/sim/hooks.hpp"
 #endif
 
-/// Blackwell's tensor memory and the tensor cores that work on it: PTX ISA, tcgen05 (sm_100a), for
-/// one CTA (cta_group::1). docs/blackwell.md is the introduction.
+/// Blackwell's tensor memory and the tensor cores that work on it: PTX ISA, tcgen05 (sm_100a).
+/// docs/blackwell.md is the introduction.
+///
+/// `Ctas` is .cta_group: 1, or 2 where a pair of CTAs works together, whose ranks in the cluster
+/// differ in the last bit. All instructions of a kernel have the same.
 ///
 /// tcgen05_ld, st and mma are asynchronous: they are over when a tcgen05_wait_ld or wait_st of the
 /// same warp returns, or, of mma, when a phase is complete for which a tcgen05_commit after them
@@ -25,8 +28,9 @@
 namespace tegula {
 
 /// Allocates `Columns` columns of tensor memory for the CTA and writes their address to shared
-/// memory, 4 bytes. By a whole warp. Waits until they are free.
-template <int Columns>
+/// memory, 4 bytes. By a whole warp. Waits until they are free. Of a pair, a warp of each CTA
+/// executes it, and both are given the same columns.
+template <int Columns, int Ctas = 1>
 TEGULA_DEVICE void tcgen05_alloc(
     SharedAddr destination, [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
   static_assert(
@@ -34,34 +38,35 @@ TEGULA_DEVICE void tcgen05_alloc(
       "tcgen05.alloc takes a power of two of columns, 32 to 512");
 #if TEGULA_GPU
   asm volatile(
-      "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], %1;" ::"r"(destination),
-      "n"(Columns)
+      "tcgen05.alloc.cta_group::%2.sync.aligned.shared::cta.b32 [%0], %1;" ::"r"(destination),
+      "n"(Columns), "n"(Ctas)
       : "memory");
 #else
-  sim::tcgen05_alloc(destination, Columns, where);
+  sim::tcgen05_alloc(destination, Columns, Ctas, where);
 #endif
 }
 
 /// Frees what one tcgen05_alloc of as many columns gave. By a whole warp, after all accesses;
-/// before the CTA ends.
-template <int Columns>
+/// before the CTA ends. Of a pair, a warp of each CTA executes it.
+template <int Columns, int Ctas = 1>
 TEGULA_DEVICE void tcgen05_dealloc(
     TensorAddr address, [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
-  asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, %1;" ::"r"(address),
-               "n"(Columns));
+  asm volatile("tcgen05.dealloc.cta_group::%2.sync.aligned.b32 %0, %1;" ::"r"(address),
+               "n"(Columns), "n"(Ctas));
 #else
-  sim::tcgen05_dealloc(address, Columns, where);
+  sim::tcgen05_dealloc(address, Columns, Ctas, where);
 #endif
 }
 
 /// The CTA will allocate no more: another one on the multiprocessor may. By a whole warp.
+template <int Ctas = 1>
 TEGULA_DEVICE void tcgen05_relinquish_alloc_permit(
     [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
-  asm volatile("tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;");
+  asm volatile("tcgen05.relinquish_alloc_permit.cta_group::%0.sync.aligned;" ::"n"(Ctas));
 #else
-  sim::tcgen05_relinquish_alloc_permit(where);
+  sim::tcgen05_relinquish_alloc_permit(Ctas, where);
 #endif
 }
 
@@ -171,6 +176,11 @@ TEGULA_DEVICE void tcgen05_fence_after_thread_sync(
 /// shared memory, given by matrix descriptors. Started by one thread; those of one thread, of one
 /// shape and kind, are performed in their order. From its start until a tcgen05_commit after it has
 /// arrived and been waited for, D belongs to the tensor core, and so do A and B as they are read.
+///
+/// Of a pair of CTAs (S.ctas), one thread of one of them starts it. The even CTA has the first half
+/// of A's rows and of B's, the odd CTA the second, each in its own shared memory where the
+/// descriptors say. D lies at the same address of both: of m 256 a row of its half in each lane; of
+/// m 128 row i of its half in lane i, columns 0 to n / 2 - 1, and in lane 64 + i the others.
 template <MmaSpec S>
 TEGULA_DEVICE void tcgen05_mma(TensorAddr d, std::uint64_t a_descriptor, std::uint64_t b_descriptor,
                                bool accumulate,
@@ -180,14 +190,14 @@ TEGULA_DEVICE void tcgen05_mma(TensorAddr d, std::uint64_t a_descriptor, std::ui
   constexpr std::uint32_t instruction = tcgen05_instruction_descriptor(S);
 #if TEGULA_GPU
   asm volatile(
-      "{ .reg .pred p; setp.ne.b32 p, %4, 0; tcgen05.mma.cta_group::1.kind::%5 [%0], %1, %2, %3, p; }" ::
+      "{ .reg .pred p; setp.ne.b32 p, %4, 0; tcgen05.mma.cta_group::%6.kind::%5 [%0], %1, %2, %3, p; }" ::
           "r"(d),
       "l"(a_descriptor), "l"(b_descriptor), "r"(instruction),
       "r"(static_cast<std::uint32_t>(accumulate)),
-      "C"(detail::Tcgen05KindText<tcgen05_kind(S)>::text)
+      "C"(detail::Tcgen05KindText<tcgen05_kind(S)>::text), "n"(S.ctas)
       : "memory");
 #else
-  sim::tcgen05_mma(tcgen05_kind(S), S.operands, d, a_descriptor, b_descriptor, instruction,
+  sim::tcgen05_mma(tcgen05_kind(S), S.operands, S.ctas, d, a_descriptor, b_descriptor, instruction,
                    accumulate, where);
 #endif
 }
@@ -203,26 +213,46 @@ TEGULA_DEVICE void tcgen05_mma_ts(
   constexpr std::uint32_t instruction = tcgen05_instruction_descriptor(S);
 #if TEGULA_GPU
   asm volatile(
-      "{ .reg .pred p; setp.ne.b32 p, %4, 0; tcgen05.mma.cta_group::1.kind::%5 [%0], [%1], %2, %3, p; }" ::
+      "{ .reg .pred p; setp.ne.b32 p, %4, 0; tcgen05.mma.cta_group::%6.kind::%5 [%0], [%1], %2, %3, p; }" ::
           "r"(d),
       "r"(a), "l"(b_descriptor), "r"(instruction), "r"(static_cast<std::uint32_t>(accumulate)),
-      "C"(detail::Tcgen05KindText<tcgen05_kind(S)>::text)
+      "C"(detail::Tcgen05KindText<tcgen05_kind(S)>::text), "n"(S.ctas)
       : "memory");
 #else
-  sim::tcgen05_mma(tcgen05_kind(S), S.operands, d, a, b_descriptor, instruction, accumulate, where);
+  sim::tcgen05_mma(tcgen05_kind(S), S.operands, S.ctas, d, a, b_descriptor, instruction, accumulate,
+                   where);
 #endif
 }
 
 /// Arrives at an mbarrier of this CTA, once, when all tcgen05_mma that this thread has started are
 /// over.
+template <int Ctas = 1>
 TEGULA_DEVICE void tcgen05_commit(
     SharedAddr mbarrier, [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
+  asm volatile("tcgen05.commit.cta_group::%1.mbarrier::arrive::one.shared::cluster.b64 [%0];" ::"r"(
+                   mbarrier),
+               "n"(Ctas)
+               : "memory");
+#else
+  sim::tcgen05_commit(mbarrier, Ctas, 0, where);
+#endif
+}
+
+/// As tcgen05_commit, at the mbarrier at the same place in each CTA of the cluster whose bit is set
+/// in `cta_mask`.
+template <int Ctas = 1>
+TEGULA_DEVICE void tcgen05_commit_multicast(
+    SharedAddr mbarrier, std::uint16_t cta_mask,
+    [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+#if TEGULA_GPU
   asm volatile(
-      "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];" ::"r"(mbarrier)
+      "tcgen05.commit.cta_group::%2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 "
+      "[%0], %1;" ::"r"(mbarrier),
+      "h"(cta_mask), "n"(Ctas)
       : "memory");
 #else
-  sim::tcgen05_commit(mbarrier, where);
+  sim::tcgen05_commit(mbarrier, Ctas, cta_mask, where);
 #endif
 }
 

@@ -46,13 +46,13 @@ TEGULA_HOST_DEVICE constexpr std::uint32_t tcgen05_instruction_descriptor(MmaSpe
 
 /// What the fields of an instruction descriptor mean, unchecked (tensor_memory_mma refuses what is
 /// no instruction). Bits that stand for what the simulated machine has not, and formats that the
-/// kind has not, are in `unknown`.
+/// kind has not, are in `unknown`. Which CTAs compute it, the descriptor does not say.
 struct Tcgen05Instruction {
   MmaSpec spec;
   std::uint32_t unknown = 0;
 };
 constexpr Tcgen05Instruction decode_tcgen05_instruction(Tcgen05Kind kind, MmaOperands operands,
-                                                        std::uint32_t bits_) {
+                                                        std::uint32_t bits_, int ctas = 1) {
   auto const format = [&](std::uint32_t number) {
     if (kind == Tcgen05Kind::tf32) return DType::tf32;
     if (kind == Tcgen05Kind::f16) return number == 1 ? DType::bf16 : DType::f16;
@@ -71,7 +71,8 @@ constexpr Tcgen05Instruction decode_tcgen05_instruction(Tcgen05Kind kind, MmaOpe
                         .a_major = (bits_ >> 15 & 1) != 0 ? Major::mn : Major::k,
                         .b_major = (bits_ >> 16 & 1) != 0 ? Major::mn : Major::k,
                         .negate_a = (bits_ >> 13 & 1) != 0,
-                        .negate_b = (bits_ >> 14 & 1) != 0};
+                        .negate_b = (bits_ >> 14 & 1) != 0,
+                        .ctas = ctas};
   return {spec, bits_ ^ tcgen05_instruction_descriptor(spec)};
 }
 

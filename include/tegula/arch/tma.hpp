@@ -47,6 +47,10 @@ template <> struct L2HintText<L2Hint::none> {
   static constexpr char suffix[] = "", operand[] = "";
 };
 
+/// Of a load whose mbarrier may be the peer's of a pair of CTAs.
+template <int Ctas> struct TmaGroupText { static constexpr char text[] = ""; };
+template <> struct TmaGroupText<2> { static constexpr char text[] = ".cta_group::2"; };
+
 struct TmaStoreText {
   static constexpr char reduce[] = "", op[] = "";
 };
@@ -93,8 +97,9 @@ TEGULA_DEVICE void tma_from_shared(TensorMap const& map, TmaCoordinate<Rank> con
 
 /// Copies the map's box at `c` to shared memory at `dst` (a multiple of 128 bytes; with a swizzle,
 /// of 8 times its span for the box to be laid out as from address 0) and then counts the whole
-/// box's bytes, filled ones included, as arrived at the mbarrier.
-template <int Rank, L2Hint Hint = L2Hint::none>
+/// box's bytes, filled ones included, as arrived at the mbarrier. With `Ctas` 2 (.cta_group::2,
+/// sm_100a) the mbarrier may be that of the peer: of the CTA whose rank differs in the last bit.
+template <int Rank, L2Hint Hint = L2Hint::none, int Ctas = 1>
 TEGULA_DEVICE void tma_load(SharedAddr dst, TensorMap const& map, TmaCoordinate<Rank> c,
                             SharedAddr mbarrier,
                             [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
@@ -105,23 +110,25 @@ TEGULA_DEVICE void tma_load(SharedAddr dst, TensorMap const& map, TmaCoordinate<
       ".reg .b64 policy;\n\t"
       "mov.b32 x0, %3;\n\tmov.b32 x1, %4;\n\tmov.b32 x2, %5;\n\tmov.b32 x3, %6;\n\tmov.b32 x4, %7;\n\t"
       "mov.b64 policy, %8;\n\t"
-      "cp.async.bulk.tensor.%9d.shared::cluster.global.tile.mbarrier::complete_tx::bytes%10 "
+      "cp.async.bulk.tensor.%9d.shared::cluster.global.tile.mbarrier::complete_tx::bytes%13%10 "
       "[%0], [%1, %11], [%2]%12;\n\t"
       "}" ::"r"(dst),
       "l"(&map), "r"(mbarrier), "r"(detail::coordinate_or_zero<0>(c)),
       "r"(detail::coordinate_or_zero<1>(c)), "r"(detail::coordinate_or_zero<2>(c)),
       "r"(detail::coordinate_or_zero<3>(c)), "r"(detail::coordinate_or_zero<4>(c)),
       "n"(detail::L2HintText<Hint>::policy), "n"(Rank), "C"(detail::L2HintText<Hint>::suffix),
-      "C"(detail::TmaRegisters<Rank>::text), "C"(detail::L2HintText<Hint>::operand)
+      "C"(detail::TmaRegisters<Rank>::text), "C"(detail::L2HintText<Hint>::operand),
+      "C"(detail::TmaGroupText<Ctas>::text)
       : "memory");
 #else
-  sim::tma_load(dst, map, Rank, c.x, mbarrier, Hint, where);
+  sim::tma_load(dst, map, Rank, c.x, mbarrier, Ctas, Hint, where);
 #endif
 }
 
 /// As tma_load, into each CTA of the cluster whose bit is set in `cta_mask`: to the same offset in
-/// its shared memory, and counted at the mbarrier at the same offset there.
-template <int Rank, L2Hint Hint = L2Hint::none>
+/// its shared memory, and counted at the mbarrier at the same offset there. With `Ctas` 2 it is
+/// counted at that of its pair's even CTA, or odd CTA, as `mbarrier` is one's.
+template <int Rank, L2Hint Hint = L2Hint::none, int Ctas = 1>
 TEGULA_DEVICE void tma_load_multicast(
     SharedAddr dst, TensorMap const& map, TmaCoordinate<Rank> c, SharedAddr mbarrier,
     std::uint16_t cta_mask, [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
@@ -132,17 +139,18 @@ TEGULA_DEVICE void tma_load_multicast(
       ".reg .b64 policy;\n\t"
       "mov.b32 x0, %4;\n\tmov.b32 x1, %5;\n\tmov.b32 x2, %6;\n\tmov.b32 x3, %7;\n\tmov.b32 x4, %8;\n\t"
       "mov.b64 policy, %9;\n\t"
-      "cp.async.bulk.tensor.%10d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster%11 "
+      "cp.async.bulk.tensor.%10d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster%14%11 "
       "[%0], [%1, %12], [%2], %3%13;\n\t"
       "}" ::"r"(dst),
       "l"(&map), "r"(mbarrier), "h"(cta_mask), "r"(detail::coordinate_or_zero<0>(c)),
       "r"(detail::coordinate_or_zero<1>(c)), "r"(detail::coordinate_or_zero<2>(c)),
       "r"(detail::coordinate_or_zero<3>(c)), "r"(detail::coordinate_or_zero<4>(c)),
       "n"(detail::L2HintText<Hint>::policy), "n"(Rank), "C"(detail::L2HintText<Hint>::suffix),
-      "C"(detail::TmaRegisters<Rank>::text), "C"(detail::L2HintText<Hint>::operand)
+      "C"(detail::TmaRegisters<Rank>::text), "C"(detail::L2HintText<Hint>::operand),
+      "C"(detail::TmaGroupText<Ctas>::text)
       : "memory");
 #else
-  sim::tma_load_multicast(dst, map, Rank, c.x, mbarrier, cta_mask, Hint, where);
+  sim::tma_load_multicast(dst, map, Rank, c.x, mbarrier, cta_mask, Ctas, Hint, where);
 #endif
 }
 

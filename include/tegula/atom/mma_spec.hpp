@@ -43,6 +43,9 @@ struct MmaSpec {
   Major b_major = Major::k;  ///< wgmma: mn where B is contiguous along n (16-bit types)
   bool negate_a = false;     ///< wgmma: D = -A * B + D
   bool negate_b = false;
+  /// tcgen05.mma: the CTAs that compute it, one or a pair, each of which has half of A's rows, half
+  /// of B's, and half of D's (PTX: .cta_group)
+  int ctas = 1;
 
   friend constexpr bool operator==(MmaSpec const&, MmaSpec const&) = default;
 };
@@ -131,25 +134,31 @@ constexpr void check_warpgroup_mma(MmaSpec const& s) {
     refuse("wgmma", "the variants are plain and, of integers, saturate");
 }
 
-/// Of tcgen05.mma, by one CTA (cta_group::1): the instructions of sm_100a that the simulated
-/// machine has. Integers, block scales, sparsity and results of 16 bits are not among them.
+/// Of tcgen05.mma: the instructions of sm_100a that the simulated machine has. Integers, block
+/// scales, sparsity and results of 16 bits are not among them.
 constexpr void check_tensor_memory_mma(MmaSpec const& s) {
   bool const narrow = is_8bit_float(s.a) && is_8bit_float(s.b);
   bool const same = s.a == s.b && (s.a == DType::f16 || s.a == DType::bf16 || s.a == DType::tf32);
-  if (s.m != 64 && s.m != 128) refuse("tcgen05_mma", "m must be 64 or 128", s.m);
+  if (s.ctas != 1 && s.ctas != 2)
+    refuse("tcgen05_mma", "one CTA computes it, or a pair: ctas must be 1 or 2", s.ctas);
+  if (s.m != 64 * s.ctas && s.m != 128 * s.ctas)
+    refuse("tcgen05_mma", "m must be 64 or 128, and 128 or 256 of a pair of CTAs", s.m, s.ctas);
   if (!narrow && !same)
     refuse("tcgen05_mma", "a and b must be f16, bf16 or tf32 both, or e4m3 or e5m2 each",
            to_string(s.a), to_string(s.b));
   if (s.k * bits(s.a) != 256)
     refuse("tcgen05_mma", "k must be 32 bytes of elements", to_string(s.a), s.k);
-  int const step = s.m == 64 ? 8 : 16;
+  int const step = s.ctas == 2 ? 32 : s.m == 64 ? 8 : 16;
   if (s.n < step || s.n > 256 || s.n % step != 0)
-    refuse("tcgen05_mma", "n must be a multiple of 8 (m 64) or 16 (m 128), at most 256", s.m, s.n);
+    refuse("tcgen05_mma", "n must be a multiple of 8 (m 64), 16, or 32 (a pair), at most 256", s.m,
+           s.n);
   if (s.d != DType::f32) refuse("tcgen05_mma", "d must be f32", to_string(s.d));
   if ((s.a_major != Major::k || s.b_major != Major::k) && bits(s.a) != 16)
     refuse("tcgen05_mma", "only operands of 16-bit elements may be contiguous along m or n");
   if (s.operands != MmaOperands::ss && s.operands != MmaOperands::ts)
     refuse("tcgen05_mma", "A is in shared or in tensor memory, B in shared memory: ss or ts");
+  if (s.operands == MmaOperands::ts && s.ctas == 2 && s.m == 128)
+    refuse("tcgen05_mma", "A in tensor memory, of a pair of CTAs with m 128, is not simulated");
   if (s.operands == MmaOperands::ts && s.a_major != Major::k)
     refuse("tcgen05_mma", "A in tensor memory has no major-ness: a_major must be k");
   if (s.variant != MmaVariant::plain) refuse("tcgen05_mma", "the only variant is plain");
@@ -224,11 +233,11 @@ constexpr MmaSpec warpgroup_mma(DType a, DType b, DType d, int n, Major a_major 
                           .b_major = b_major});
 }
 
-/// tcgen05.mma of sm_100a by one CTA, K being 32 bytes of elements; refuses what is none. a_major
-/// and b_major are those of operands in shared memory.
+/// tcgen05.mma of sm_100a by one CTA or by a pair, K being 32 bytes of elements; refuses what is
+/// none. a_major and b_major are those of operands in shared memory.
 constexpr MmaSpec tensor_memory_mma(DType a, DType b, DType d, int m, int n,
                                     Major a_major = Major::k, Major b_major = Major::k,
-                                    MmaOperands operands = MmaOperands::ss) {
+                                    MmaOperands operands = MmaOperands::ss, int ctas = 1) {
   return detail::checked({.sm = 100,
                           .m = m,
                           .n = n,
@@ -239,7 +248,8 @@ constexpr MmaSpec tensor_memory_mma(DType a, DType b, DType d, int m, int n,
                           .c = d,
                           .operands = operands,
                           .a_major = a_major,
-                          .b_major = b_major});
+                          .b_major = b_major,
+                          .ctas = ctas});
 }
 
 /// fma of one thread, D = A * B + C with a single rounding, all of one type: f32.

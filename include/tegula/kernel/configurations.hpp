@@ -503,6 +503,17 @@ template <class Add> constexpr void list_gemm_sm100(Add add) {
   add(typed(DType::e4m3, DType::e4m3, bf16, 256));
   for (DType b : {DType::e4m3, DType::e5m2}) add(typed(DType::e4m3, b, bf16, 128));
   add(typed(DType::e5m2, DType::e4m3, bf16, 128));
+  auto const pair = [](GemmSm100Config c) {
+    c.ctas = 2;
+    return c;
+  };
+  for (DType t : {bf16, f16}) add(pair(typed(t, t, t, 256)));
+  add(pair(typed(DType::e4m3, DType::e4m3, bf16, 256)));
+  GemmSm100Config launched = typed(bf16, bf16, bf16, 128);
+  launched.launched = true;
+  add(launched);
+  launched.a_major = launched.b_major = Major::mn;
+  add(pair(launched));
 }
 
 constexpr auto gemm_sm100_table() {
@@ -715,7 +726,8 @@ struct GemmSm100Family {
   template <Config C> using Kernel = GemmSm100<C>;
   static constexpr auto table = detail::gemm_sm100_table();
 
-  /// bf16 at every tile and of all majors; one or two of every other type.
+  /// bf16 at every tile and of all majors, by one CTA and by pairs, dealt in both ways; one or two
+  /// of every other type.
   static constexpr bool is_representative(Config const& c) {
     return c.a != DType::f16 || c.block_n == 128;
   }

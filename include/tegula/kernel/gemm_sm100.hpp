@@ -4,6 +4,8 @@
 #include <type_traits>
 
 #include "tegula/arch/barrier.hpp"
+#include "tegula/arch/cluster.hpp"
+#include "tegula/arch/dim3.hpp"
 #include "tegula/arch/grid_dependency.hpp"
 #include "tegula/arch/tcgen05.hpp"
 #include "tegula/arch/tma.hpp"
@@ -11,6 +13,7 @@
 #include "tegula/kernel/epilogue_sm90.hpp"
 #include "tegula/kernel/gemm_operand_tiles.hpp"
 #include "tegula/kernel/gemm_sm100_config.hpp"
+#include "tegula/pipeline/launched_tiles.hpp"
 #include "tegula/pipeline/tensor_memory_pipeline.hpp"
 #include "tegula/pipeline/tma_pipeline.hpp"
 #include "tegula/pipeline/work_tiles.hpp"
@@ -57,6 +60,13 @@ template <> struct TileElementOf<DType::e2m1> { using Type = float_e2m1x2; };
 /// There are accumulators for two tiles, so the epilogue of one lies under the main loop of the
 /// next.
 ///
+/// Of a pair of CTAs (C.ctas) the even one multiplies, for both: its barriers say when the stages
+/// of both are full, and when the accumulators of both are empty; its commits tell both. Each CTA
+/// loads half of the operands, and stores its 128 rows of D.
+///
+/// With C.launched the grid has a cluster for each tile, and a thread of warp 3 asks for those that
+/// have not started (launched_tiles.hpp).
+///
 /// With block scales a stage has those of its elements, too: `multiply` has them copied to columns
 /// of tensor memory that are the stage's own, before the products that read them. So nobody writes
 /// over scales that products may still read.
@@ -67,33 +77,40 @@ template <GemmSm100Config C> struct GemmSm100 {
   static constexpr GemmSm100Config config = C;
   static constexpr int threads = 256;
   static constexpr int min_ctas_per_sm = 1;
-  static constexpr bool programmatic_dependent_launch = true;  // by griddepcontrol_wait
+  static constexpr Dim3 cluster = {C.ctas, 1, 1};
+  static constexpr bool cluster_launch_control = C.launched;
+  // By griddepcontrol_wait; of a grid whose clusters may never start, nothing says when it is over.
+  static constexpr bool programmatic_dependent_launch = !C.launched;
   static constexpr int stages = tegula::stages(C);
   static constexpr int block_k = tegula::block_k(C);
   static constexpr int block_n = C.block_n;
   static constexpr int columns = tensor_columns(C);  // of tensor memory
   static constexpr int pieces = scale_pieces(C);     // of scales, of a stage of A
   static constexpr bool scaled = pieces > 0;
-  /// gemm_sm90's, whose clusters are single CTAs here, and do not meet in lockstep.
+  /// gemm_sm90's, whose clusters are CTAs or pairs here, and do not meet in lockstep.
   using Params = std::conditional_t<scaled, ScaledGemmSm100Params, GemmSm90Params>;
   static constexpr int first_scale = scale_column(C, 0);  // in tensor memory
   static_assert(stages >= 2 && columns <= kTensorColumns);
   static_assert(!scaled || (block_n == 128 && C.a_major == Major::k && C.b_major == Major::k));
+  static_assert(!scaled || C.ctas == 1, "scales are not split between the CTAs of a pair");
 
   using ElementA = typename detail::TileElementOf<C.a>::Type;
   using ElementB = typename detail::TileElementOf<C.b>::Type;
   using TileA = SharedTile<ElementA, a_tile(C, stages)>;  // (block_m, tile_k, stages)
-  using TileB = SharedTile<ElementB, b_tile(C, stages)>;  // (block_n, tile_k, stages)
-  using CopyA = TmaCopy<a_fetch(C)>;
-  using CopyB = TmaCopy<b_fetch(C)>;
-  using Operands = GemmOperandTiles<C, tile_k(C)>;
+  using TileB = SharedTile<ElementB, b_tile(C, stages)>;  // (block_n / ctas, tile_k, stages)
+  using CopyA = TmaCopy<a_fetch(C), C.ctas>;
+  using CopyB = TmaCopy<b_fetch(C), C.ctas>;
+  using Operands = GemmOperandTiles<operands(C), tile_k(C)>;
   using Ring = TmaPipeline<stages, 1>;  // a stage is given back by one tcgen05_commit
-  using Results = TensorMemoryPipeline<C.accumulators, 4>;
-  using WorkTiles = WorkTileIterator<work_tiles(C)>;
+  using Results = TensorMemoryPipeline<C.accumulators, 4, C.ctas>;
+  // Answers are read by who asks, who loads, four warps that store; in one CTA by who multiplies.
+  using Launches = LaunchPipeline<2, C.ctas, 6, 1>;
+  using WorkTiles = std::conditional_t<C.launched, LaunchedTiles<work_tiles(C), Launches>,
+                                       WorkTileIterator<work_tiles(C)>>;
   /// Of operands with scales, those of bytes that lie as theirs.
-  using Mma = TensorMemoryMma<tensor_memory_mma(bits(C.a) < 8 ? DType::e4m3 : C.a,
-                                                bits(C.b) < 8 ? DType::e4m3 : C.b, DType::f32,
-                                                C.block_m, block_n, C.a_major, C.b_major)>;
+  using Mma = TensorMemoryMma<tensor_memory_mma(
+      bits(C.a) < 8 ? DType::e4m3 : C.a, bits(C.b) < 8 ? DType::e4m3 : C.b, DType::f32,
+      C.ctas* C.block_m, block_n, C.a_major, C.b_major, MmaOperands::ss, C.ctas)>;
   static constexpr ScaledMmaSpec scaled_spec =
       scaled ? scaled_mma(C.a, C.b, C.scale.type, C.scale.block, block_n) : ScaledMmaSpec{};
   /// A lane's accumulators of 16 rows a warp, in the order that the epilogue takes: (MMA, 1, 1).
@@ -103,6 +120,7 @@ template <GemmSm100Config C> struct GemmSm100 {
   // As gemm_sm90's.
   static constexpr sim::Limits limits = {.bank_conflicts = bits(C.out) == 32 ? 2 : 1};
 
+  struct None {};
   struct SharedStorage : detail::ScaleStages<stages, pieces> {
     TileA a;
     TileB b;
@@ -111,6 +129,7 @@ template <GemmSm100Config C> struct GemmSm100 {
     typename Results::Storage results;
     typename Epilogue::Barriers epilogue;
     TensorAddr tmem;
+    std::conditional_t<C.launched, typename Launches::Storage, None> launches;
 
     template <class F> void name_buffers(F&& name) {
       name("A", a);
@@ -123,15 +142,21 @@ template <GemmSm100Config C> struct GemmSm100 {
       name("tile_empty", results.empty);
       name("C", epilogue.c);
       name("tmem", tmem);
+      if constexpr (C.launched) {
+        name("answers", launches.answer);
+        name("answer_full", launches.full);
+        name("answer_empty", launches.empty);
+      }
     }
   };
   static_assert(sizeof(SharedStorage) <= 227 * 1024);
 
   static constexpr char const* role(int warp) {
+    if (warp == 3 && C.launched) return "ask";
     return warp == 0 ? "load" : warp == 1 ? "multiply" : warp < 4 ? "idle" : "epilogue";
   }
   TEGULA_HOST_DEVICE static constexpr Dim3 grid(Params const& p) {
-    return {p.schedule.clusters, 1, 1};
+    return {p.schedule.clusters * C.ctas, 1, 1};
   }
 
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
@@ -145,36 +170,76 @@ template <GemmSm100Config C> struct GemmSm100 {
       Epilogue::prefetch_maps(p.epilogue);
     }
     if (warp == 2) {
-      tcgen05_alloc<columns>(tmem_at);
-      tcgen05_relinquish_alloc_permit();
+      tcgen05_alloc<columns, C.ctas>(tmem_at);
+      tcgen05_relinquish_alloc_permit<C.ctas>();
     }
     if (thread_idx() == 128) {
       ring.init();
       results.init();
       Epilogue::init(smem.epilogue);
+      if constexpr (C.launched) Launches{smem.launches}.init();
       fence_mbarrier_init();
     }
-    cta::sync();  // the barriers and the address of tensor memory are known to all
+    meet();  // the barriers and the address of tensor memory are known to all
     TensorAddr const tmem = ld_shared<TensorAddr>(tmem_at);
-    WorkTiles work{p.schedule.tiling, p.schedule.clusters, p.schedule.initial_tiles};
+    if constexpr (C.launched) {
+      Launches const launches{smem.launches};
+      WorkTiles work{p.schedule.tiling, launches, warp >= 4};
+      walk(p, smem, ring, results, tmem, work, warp);
+    } else {
+      WorkTiles work{p.schedule.tiling, p.schedule.clusters, p.schedule.initial_tiles};
+      walk(p, smem, ring, results, tmem, work, warp);
+    }
+    meet();  // nobody uses tensor memory any more
+    if (warp == 2) tcgen05_dealloc<columns, C.ctas>(tmem);
+  }
 
+ private:
+  /// Each warp in its role, through all tiles.
+  TEGULA_DEVICE static void walk(Params const& p, SharedStorage& smem, Ring const& ring,
+                                 Results const& results, TensorAddr tmem, WorkTiles& work,
+                                 int warp) {
     if (warp >= 4) {
       store(p, smem, results, tmem, work);
-    } else if (warp < 2) {
+    } else if (warp < (C.launched ? 4 : 2)) {
       if (warp::elect_one()) {
         if (warp == 0) {
           load(p, smem, ring, work);
-        } else {
-          multiply(p, smem, ring, results, tmem, work);
+        } else if (warp == 1) {
+          if (is_even()) multiply(p, smem, ring, results, tmem, work);
+        } else if constexpr (C.launched) {
+          if (warp == 3) work.ask_for_all();
         }
       }
       warp::sync();
     }
-    cta::sync();  // nobody uses tensor memory any more
-    if (warp == 2) tcgen05_dealloc<columns>(tmem);
   }
 
- private:
+  /// All threads of the CTA, or of the pair.
+  TEGULA_DEVICE static void meet(SourceLocation where = SourceLocation::current()) {
+    if constexpr (C.ctas == 1) {
+      cta::sync(where);
+    } else {
+      cluster::sync(where);
+    }
+  }
+  /// Whether this is the CTA that multiplies.
+  TEGULA_DEVICE static bool is_even() {
+    if constexpr (C.ctas == 1) return true;
+    return cluster_cta_rank() == 0;
+  }
+  /// Waits for an empty stage, for so many bytes of the CTA, or of both. Returns the barrier that
+  /// its loads complete on.
+  TEGULA_DEVICE static SharedAddr acquire(Ring const& ring, typename Ring::State const& state,
+                                          int bytes,
+                                          SourceLocation where = SourceLocation::current()) {
+    if constexpr (C.ctas == 1) {
+      return ring.acquire(state, bytes, where);
+    } else {
+      return ring.acquire_of_pair(state, bytes, where);
+    }
+  }
+
   /// Steps of K, at least one: those beyond K add zeros.
   TEGULA_DEVICE static int steps_of_k(Params const& p) {
     int const steps = (p.problem.k + block_k - 1) / block_k;
@@ -204,15 +269,17 @@ template <GemmSm100Config C> struct GemmSm100 {
     CopyA const g2sA{0};
     CopyB const g2sB{0};
     auto const sA = tensor(smem.a);  // (block_m, tile_k, stages)
-    auto const sB = tensor(smem.b);  // (block_n, tile_k, stages)
+    auto const sB = tensor(smem.b);  // (block_n / ctas, tile_k, stages)
+    int const own_n = C.ctas == 1 ? 0 : cluster_cta_rank() * (block_n / C.ctas);  // of B's rows
     while (!work.done()) {
-      auto const gA = Operands::a(p.problem, work);  // (block_m, tile_k, steps)
-      auto const gB = Operands::b(p.problem, work);  // (block_n, tile_k, steps)
+      WorkTilePlace const own = {work.m, work.n + own_n, work.batch};
+      auto const gA = Operands::a(p.problem, own);  // (block_m, tile_k, steps)
+      auto const gB = Operands::b(p.problem, own);  // (block_n / ctas, tile_k, steps)
 #pragma unroll 1
       for (int k = 0; k < steps; ++k) {
-        int bytes = CopyA::bytes + CopyB::bytes;
+        int bytes = C.ctas * (CopyA::bytes + CopyB::bytes);
         if constexpr (scaled) bytes += 2 * kScalePieceBytes * pieces_of_step(p, k);
-        SharedAddr const full = ring.acquire(state, bytes);
+        SharedAddr const full = acquire(ring, state, bytes);
         if constexpr (scaled) {
           load_scales(p, p.block_scale_a, work.m, k, shared_address(smem.scale_a[state.stage]),
                       full);
@@ -226,7 +293,8 @@ template <GemmSm100Config C> struct GemmSm100 {
       work.next();
       work.find();
     }
-    griddepcontrol_launch_dependents();
+    if constexpr (C.ctas > 1) ring.drain(state);
+    if constexpr (!C.launched) griddepcontrol_launch_dependents();
   }
 
   /// The products of step k with their scales: those of a last instruction beyond K are left out,
@@ -267,7 +335,8 @@ template <GemmSm100Config C> struct GemmSm100 {
         } else {
           gemm(mma, tCsA(_, state.stage), tCsB(_, state.stage), tCtC(_, _, result.stage), k > 0);
         }
-        tcgen05_commit(ring.empty(state.stage));  // when the products have read the stage
+        // when the products have read the stage
+        tcgen05_commit_to_all<C.ctas>(ring.empty(state.stage));
         state.next();
       }
       results.commit(result.stage);

@@ -13,6 +13,7 @@ namespace tegula {
 
 /// One configuration of the Blackwell GEMM kernel: everything inside a CTA's tile of 128 x block_n
 /// elements of D, whose accumulators lie twice in tensor memory. K is walked 128 bytes at a time.
+/// Two CTAs may share a tile of 256 x block_n: each loads half of A's rows and half of B's.
 /// Operands with block scales are e4m3 or e5m2 each with kMxScale, or e2m1 with kMxScale or
 /// kNvScale, both K-major; a tile has 128 columns then.
 struct GemmSm100Config {
@@ -22,6 +23,8 @@ struct GemmSm100Config {
   Major a_major = Major::k;
   Major b_major = Major::k;
   int block_n = 256;
+  int ctas = 1;            ///< that multiply together: one, or a pair, which is a cluster
+  bool launched = false;   ///< tiles are dealt by cluster launch control; else beforehand
   int store_buffers = 2;   ///< of each warp of the epilogue, for D on its way out
   bool activates = false;  ///< whether D is activated: by which function is known only at run time
   BlockScale scale = {};   ///< of the elements of A and B
@@ -46,10 +49,17 @@ constexpr OperandTile a_tile(GemmSm100Config const& c, int stages = 1) {
   return {bits(c.a) * packed(c.a), c.block_m, tile_k(c), c.a_major == Major::k ? 1 : 0, stages};
 }
 constexpr OperandTile b_tile(GemmSm100Config const& c, int stages = 1) {
-  return {bits(c.b) * packed(c.b), c.block_n, tile_k(c), c.b_major == Major::k ? 1 : 0, stages};
+  return {bits(c.b) * packed(c.b), c.block_n / c.ctas, tile_k(c), c.b_major == Major::k ? 1 : 0,
+          stages};
 }
 constexpr TmaBoxes a_fetch(GemmSm100Config const& c) { return tma_boxes(a_tile(c)); }
 constexpr TmaBoxes b_fetch(GemmSm100Config const& c) { return tma_boxes(b_tile(c)); }
+
+/// What one CTA loads of the operands, as GemmOperandTiles takes it.
+constexpr GemmSm100Config operands(GemmSm100Config c) {
+  c.block_n /= c.ctas;
+  return c;
+}
 
 /// Of the four warps of a warpgroup, each of which reaches 32 rows of the tile and stores 16 at a
 /// time.
@@ -63,7 +73,7 @@ constexpr EpilogueSm90Spec epilogue(GemmSm100Config const& c) {
           .activates = c.activates};
 }
 constexpr WorkTileSpec work_tiles(GemmSm100Config const& c) {
-  return {.m = c.block_m, .n = c.block_n};
+  return {.m = c.block_m, .n = c.block_n, .cluster_m = c.ctas};
 }
 constexpr TileWidths tile_widths(GemmSm100Config const& c) { return {c.block_n, 0}; }
 

@@ -53,6 +53,26 @@ template <int Stages, int ConsumerWarps, int PeersM = 1, int PeersN = 1> class T
     return full;
   }
 
+  /// Producer of one CTA of a pair, whose even CTA consumes what both load: waits until the stage
+  /// is free, and in the even CTA expects `bytes` there, those of both. Returns the even CTA's
+  /// barrier for the loads.
+  TEGULA_DEVICE SharedAddr acquire_of_pair(State const& state, int bytes,
+                                           SourceLocation where = SourceLocation::current()) const {
+    mbarrier_wait_parity(empty_ + 8 * state.stage, state.parity ^ 1, where);
+    SharedAddr const full = full_ + 8 * state.stage;
+    int const rank = cluster_cta_rank();
+    if (rank % 2 == 0) mbarrier_arrive_expect_tx(full, bytes, where);
+    return mapa(full, rank & ~1);
+  }
+  /// Producer, after its last stage: waits until all have been given back, so that nothing arrives
+  /// here when the CTA has exited.
+  TEGULA_DEVICE void drain(State state, SourceLocation where = SourceLocation::current()) const {
+    for (int stage = 0; stage < Stages; ++stage) {
+      mbarrier_wait_parity(empty_ + 8 * state.stage, state.parity ^ 1, where);
+      state.next();
+    }
+  }
+
   /// Consumer: waits until the stage is filled.
   TEGULA_DEVICE void wait(State const& state,
                           SourceLocation where = SourceLocation::current()) const {

@@ -20,6 +20,20 @@ struct WorkTileSpec {
   friend constexpr bool operator==(WorkTileSpec const&, WorkTileSpec const&) = default;
 };
 
+/// Where a CTA's tile of D begins, and its batch.
+struct WorkTilePlace {
+  int m, n, batch;
+};
+
+/// The CTA's of its cluster's tiles.
+template <WorkTileSpec S> TEGULA_DEVICE WorkTilePlace place_of(Tile const& tile, bool narrow) {
+  int const rank = S.cluster_m * S.cluster_n > 1 ? cluster_cta_rank() : 0;
+  int const rank_m = S.cluster_n > 1 ? rank % S.cluster_m : rank;
+  int const rank_n = S.cluster_n > 1 ? rank / S.cluster_m : 0;
+  return {(tile.m * S.cluster_m + rank_m) * S.m, tile.column + rank_n * (narrow ? S.narrow_n : S.n),
+          tile.batch};
+}
+
 /// The tiles of one role of a CTA, in the order of the tiling: its cluster takes every
 /// `clusters`-th, of which the CTA computes the one of its rank. Each role of the CTA walks the
 /// same list with an iterator of its own.
@@ -50,12 +64,10 @@ template <WorkTileSpec S> class WorkTileIterator {
 
  private:
   TEGULA_DEVICE void take(Tile const& tile) {
-    int const rank = S.cluster_m * S.cluster_n > 1 ? cluster_cta_rank() : 0;
-    int const rank_m = S.cluster_n > 1 ? rank % S.cluster_m : rank;
-    int const rank_n = S.cluster_n > 1 ? rank / S.cluster_m : 0;
-    m = (tile.m * S.cluster_m + rank_m) * S.m;
-    n = tile.column + rank_n * (narrow() ? S.narrow_n : S.n);
-    batch = tile.batch;
+    WorkTilePlace const place = place_of<S>(tile, narrow());
+    m = place.m;
+    n = place.n;
+    batch = place.batch;
   }
 
   PersistentTiles tiles_;

@@ -168,10 +168,11 @@ void stmatrix(std::uint32_t row, std::uint32_t const* registers, int count, bool
               SourceLocation where);
 
 // Bulk copies (arch/tma.hpp).
+/// `ctas`: 2 where the mbarrier may be the peer's of the pair.
 void tma_load(std::uint32_t dst, TensorMap const& map, int rank, int const* coordinate,
-              std::uint32_t mbarrier, L2Hint hint, SourceLocation where);
+              std::uint32_t mbarrier, int ctas, L2Hint hint, SourceLocation where);
 void tma_load_multicast(std::uint32_t dst, TensorMap const& map, int rank, int const* coordinate,
-                        std::uint32_t mbarrier, std::uint16_t cta_mask, L2Hint hint,
+                        std::uint32_t mbarrier, std::uint16_t cta_mask, int ctas, L2Hint hint,
                         SourceLocation where);
 void tma_store(TensorMap const& map, int rank, int const* coordinate, std::uint32_t src,
                L2Hint hint, SourceLocation where);
@@ -201,10 +202,10 @@ void wgmma(MmaSpec const& op, void* d, std::uint32_t const (&a)[4], std::uint64_
            bool scale_d, SourceLocation where);
 
 // Tensor memory and tcgen05 (arch/tcgen05.hpp). `registers` of a tcgen05.ld must stay in place
-// until a tcgen05_wait_ld.
-void tcgen05_alloc(std::uint32_t destination, int columns, SourceLocation where);
-void tcgen05_dealloc(std::uint32_t address, int columns, SourceLocation where);
-void tcgen05_relinquish_alloc_permit(SourceLocation where);
+// until a tcgen05_wait_ld. `ctas`: .cta_group.
+void tcgen05_alloc(std::uint32_t destination, int columns, int ctas, SourceLocation where);
+void tcgen05_dealloc(std::uint32_t address, int columns, int ctas, SourceLocation where);
+void tcgen05_relinquish_alloc_permit(int ctas, SourceLocation where);
 void tcgen05_ld(TensorShape shape, int repeat, void* registers, std::uint32_t address,
                 SourceLocation where);
 void tcgen05_st(TensorShape shape, int repeat, void const* registers, std::uint32_t address,
@@ -221,10 +222,17 @@ void tcgen05_mma_scaled(ScaledMmaKind kind, int block, std::uint32_t d, std::uin
                         std::uint32_t scale_a, std::uint32_t scale_b, bool accumulate,
                         SourceLocation where);
 /// `a` is a matrix descriptor, or an address of tensor memory.
-void tcgen05_mma(Tcgen05Kind kind, MmaOperands operands, std::uint32_t d, std::uint64_t a,
+void tcgen05_mma(Tcgen05Kind kind, MmaOperands operands, int ctas, std::uint32_t d, std::uint64_t a,
                  std::uint64_t b_descriptor, std::uint32_t instruction_descriptor, bool accumulate,
                  SourceLocation where);
-void tcgen05_commit(std::uint32_t mbarrier, SourceLocation where);
+/// `cta_mask`: of the CTAs at whose mbarriers it arrives; 0: its own.
+void tcgen05_commit(std::uint32_t mbarrier, int ctas, std::uint16_t cta_mask, SourceLocation where);
+
+// Cluster launch control (arch/cluster_launch_control.hpp). A query returns whether a cluster was
+// cancelled, and in `first` its first CTA.
+void clusterlaunchcontrol_try_cancel(std::uint32_t response, std::uint32_t mbarrier, bool multicast,
+                                     SourceLocation where);
+bool clusterlaunchcontrol_query_cancel(std::uint32_t response, Dim3& first, SourceLocation where);
 
 // Registers in flight: how many operations hold some, of all machines; and an access of the running
 // thread to a register, which is a finding where an operation in flight holds it.

@@ -28,6 +28,9 @@
 ///                                           has finished (programmatic dependent launch)
 ///   static constexpr bool cooperative;      whether all CTAs of a grid are resident at once
 ///                                           (cooperative launch)
+///   static constexpr bool cluster_launch_control;
+///                                           whether clusters take over the work of others that
+///                                           have not started (sm_100)
 ///   static constexpr sim::Limits limits;    what its accesses to memory may cost
 ///   static std::vector<sim::GlobalTensor> tensors(Params const&);
 ///                                           what the parameters point to
@@ -137,6 +140,8 @@ Report launch(Machine& machine, Dim3 grid, typename Kernel::Params const& params
   if constexpr (requires { Kernel::programmatic_dependent_launch; })
     image.programmatic_dependent_launch = Kernel::programmatic_dependent_launch;
   if constexpr (requires { Kernel::cooperative; }) image.cooperative = Kernel::cooperative;
+  if constexpr (requires { Kernel::cluster_launch_control; })
+    image.cluster_launch_control = Kernel::cluster_launch_control;
   if constexpr (requires { Kernel::limits; }) image.limits = Kernel::limits;
   if constexpr (requires { Kernel::role(0); })
     image.role = [](int warp) -> char const* { return Kernel::role(warp); };

@@ -126,6 +126,9 @@ struct KernelImage {
   /// All CTAs of the grid are resident at once, so that each may wait for any other: CUDA's
   /// cooperative launch. One that the simulated GPU has no room for is refused.
   bool cooperative = false;
+  /// Clusters that run may take over the work of those that have not started: cluster launch
+  /// control. A few run together, and the others wait for room.
+  bool cluster_launch_control = false;
   Limits limits;
   char const* (*role)(int warp) = nullptr;  ///< name of a warp's role, for traces; may be null
   /// Registers of a thread at launch: what the compiler may give it where min_ctas_per_sm CTAs

@@ -80,7 +80,8 @@ TEGULA_DEVICE auto rows_of_warp(Tensor<TensorMemory<T>, M> const& tile) {
   return part<32, n>(domain_offset(tile, 32 * (warp_id() % 4), 0));
 }
 
-/// tcgen05.mma over whole tiles, A in shared or in tensor memory: one thread's, for the CTA.
+/// tcgen05.mma over whole tiles, A in shared or in tensor memory: one thread's, for the CTA, or for
+/// a pair of CTAs, of whose operands each has half.
 template <MmaSpec S> struct TensorMemoryMma {
   static_assert(is_tensor_memory_mma(S));
   static constexpr MmaSpec spec = S;
@@ -91,12 +92,12 @@ template <MmaSpec S> struct TensorMemoryMma {
   TEGULA_DEVICE auto partition_a(Tensor<Space, M> const& tensor,
                                  SourceLocation where = SourceLocation::current()) const {
     static_assert(S.operands == MmaOperands::ss, "partition_a: this A lies in tensor memory");
-    return operand<S.m>(tensor, where);
+    return operand<S.m / S.ctas>(tensor, where);
   }
   template <class Space, class M>
   TEGULA_DEVICE auto partition_b(Tensor<Space, M> const& tensor,
                                  SourceLocation where = SourceLocation::current()) const {
-    return operand<S.n>(tensor, where);
+    return operand<S.n / S.ctas>(tensor, where);
   }
 
  private:
@@ -105,7 +106,7 @@ template <MmaSpec S> struct TensorMemoryMma {
     using Tile = typename Space::Memory;
     constexpr int K = mode_size<mode_at<1, M>>;
     static_assert(mode_size<mode_at<0, M>> == Rows,
-                  "partition: the operand's tile must be as high as the MMA's");
+                  "partition: the operand's tile must be as high as the MMA's, in each CTA");
     static_assert(8 * sizeof(typename Tile::Element) == element_bits(S),
                   "partition: the tile's elements are not the MMA's");
     static_assert(K % S.k == 0, "partition: the instruction's k must divide the tile's");

@@ -50,7 +50,8 @@ template <int... Order> TEGULA_DEVICE auto tma_tensor(TensorMap const& map) {
 
 /// A tile's TMA boxes; `rank` is which of the peers that share them this CTA is: the copy's
 /// "thread". `ctas` are the peers, a bit for each CTA of the cluster: the first ones, unless said.
-template <TmaBoxes S> struct TmaCopy {
+/// `Group` 2: the mbarrier of its loads may be that of the peer of a pair of CTAs (.cta_group).
+template <TmaBoxes S, int Group = 1> struct TmaCopy {
   static constexpr TmaBoxes spec = S;
   static constexpr int bytes = S.bytes;  ///< that a whole tile brings: what the mbarrier expects
 
@@ -92,9 +93,9 @@ template <TmaBoxes S, class Tile> struct BoxesFit {
 };
 
 /// Calls f(shared address, coordinate) for each box that this CTA moves.
-template <TmaBoxes S, int... Order, class G, class Tile, int Moved, class H, class F>
+template <TmaBoxes S, int Group, int... Order, class G, class Tile, int Moved, class H, class F>
 TEGULA_DEVICE void for_each_box(
-    TmaCopy<S> const& by, Tensor<Tma<Order...>, G> const& global,
+    TmaCopy<S, Group> const& by, Tensor<Tma<Order...>, G> const& global,
     Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, H> const& shared, F f,
     SourceLocation where) {
   static_assert(G::rank == 2 && H::rank == 2,
@@ -118,14 +119,17 @@ TEGULA_DEVICE void for_each_box(
 
 /// Starts the TMA loads of a tile, by one thread: to every peer's shared memory at the same place,
 /// where there are peers. `full` is the mbarrier that counts the bytes.
-template <TmaBoxes S, int... Order, class G, class Tile, int Moved, class H>
-TEGULA_DEVICE void copy(TmaCopy<S> const& by, Tensor<Tma<Order...>, G> const& from,
+template <TmaBoxes S, int Group, int... Order, class G, class Tile, int Moved, class H>
+TEGULA_DEVICE void copy(TmaCopy<S, Group> const& by, Tensor<Tma<Order...>, G> const& from,
                         Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, H> const& to,
                         SharedAddr full, SourceLocation where = SourceLocation::current()) {
   detail::for_each_box(
       by, from, to,
       [&](SharedAddr place, auto const& at) {
-        if constexpr (S.peers > 1) {
+        if constexpr (Group > 1) {
+          static_assert(S.peers == 1, "copy: a pair of CTAs loads without multicast");
+          tma_load<sizeof...(Order), L2Hint::none, Group>(place, *from.space.map, at, full, where);
+        } else if constexpr (S.peers > 1) {
           tma_load_multicast(place, *from.space.map, at, full, by.ctas, where);
         } else {
           tma_load(place, *from.space.map, at, full, where);

@@ -113,7 +113,7 @@ HostCompiler const& HostCompiler::get() {
     throw device_error(
         chosen != nullptr
             ? fmt::format("TEGULA_CXX is {}, which cannot be run; it must be a C++20 compiler.",
-                          chosen)
+                          *chosen != '\0' ? chosen : "empty")
             : "There is no C++ compiler, which compiles a kernel of one's own, or one that this "
               "build lacks, for the simulated machine; install g++, or set TEGULA_CXX to the path "
               "of a C++20 compiler.");

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 
 #include "host_compiler.hpp"
 #include "kernel_cache.hpp"
@@ -111,6 +112,8 @@ void offer_own_symbols() {
 }  // namespace
 
 bool HostKernel::are_possible() {
+  char const* const chosen = std::getenv("TEGULA_CXX");
+  if (chosen != nullptr && *chosen == '\0') return false;
   auto const* const function = reinterpret_cast<void const*>(&sim::encode);
   Dl_info info;
   return dladdr(function, &info) != 0 && info.dli_saddr == function;

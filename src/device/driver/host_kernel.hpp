@@ -36,8 +36,8 @@ class HostKernel {
   sim::Report launch(sim::Machine& machine, Dim3 grid, void const* params,
                      std::vector<sim::GlobalTensor> const& tensors = {}) const;
 
-  /// Whether kernels can be loaded: whether what they call of the simulated machine is exported
-  /// by the library, or the program, that this is part of.
+  /// Whether kernels may be compiled (TEGULA_CXX is not empty) and loaded: what they call of the
+  /// simulated machine must be exported by the library, or the program, that this is part of.
   static bool are_possible();
 
  private:

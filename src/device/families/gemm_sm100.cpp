@@ -12,20 +12,21 @@ GemmChoice FamilyTraits<GemmSm100Family>::predict(GemmArguments const& arguments
                                                   GemmConstraints const& wanted,
                                                   GemmCostModel const& model) {
   GemmArguments const g = with_defaults(arguments);
-  int const tiles_m = static_cast<int>(ceil_div(g.m, c.block_m)),
+  int const tiles_m = static_cast<int>(ceil_div(g.m, c.ctas * c.block_m)),
             tiles_n = static_cast<int>(ceil_div(g.n, c.block_n));
   int const tiles = tiles_m * tiles_n * static_cast<int>(g.batch);
   int const across = std::min(8, wanted.raster == Raster::along_m ? tiles_n : tiles_m);
   GemmChoice choice{.kernel = gemm_sm100};
-  choice.clusters = std::max(1, std::min(tiles, device.multiprocessors));
+  int const at_once = std::max(1, std::min(tiles, device.multiprocessors / c.ctas));
+  choice.clusters = c.launched ? tiles : at_once;
   choice.tiling = TileScheduler{.tiles_m = tiles_m,
                                 .tiles_n = tiles_n,
                                 .batches = static_cast<int>(g.batch),
                                 .raster = wanted.raster.value_or(Raster::along_n),
                                 .group = std::max(1, wanted.group.value_or(across))};
-  int const waves = static_cast<int>(ceil_div(tiles, choice.clusters));
+  int const waves = static_cast<int>(ceil_div(tiles, at_once));
   // Of a step of K, 128 bytes: four instructions, each of 16-bit multiply-adds as many as of its
-  // own.
+  // own. Of a pair's each tensor core does half.
   double const cycles_per_us = 1e3 * model.clock_share * device.clock_ghz;
   double const steps = static_cast<double>(waves) * static_cast<double>(ceil_div(g.k, block_k(c)));
   double const tensor = 4.0 * c.block_m * c.block_n * 16 / (2 * model.multiply_adds_per_cycle);
@@ -47,13 +48,16 @@ GemmSm90Params FamilyTraits<GemmSm100Family>::lower(Machine const& machine,
                                                     GemmChoice const& choice) {
   GemmArguments const g = with_defaults(arguments);
   GemmSm100Config const& c = configuration(gemm_sm100, choice.configuration);
-  return {
-      .problem = tma_problem(machine, g, a_fetch(c), b_fetch(c)),
-      .schedule = {.clusters = choice.clusters,
-                   .initial_tiles = initial_tiles(choice.tiling, tile_widths(c), choice.clusters, 1,
-                                                  machine.multiprocessors()),
-                   .tiling = choice.tiling},
-      .epilogue = tma_epilogue(machine, g, epilogue(c), false)};
+  // Where tiles are dealt while the grid runs, there is a cluster for each.
+  int const clusters = c.launched ? choice.tiling.tiles : choice.clusters;
+  return {.problem = tma_problem(machine, g, a_fetch(c), b_fetch(c)),
+          .schedule = {.clusters = clusters,
+                       .initial_tiles = c.launched
+                                            ? InitialTiles{}
+                                            : initial_tiles(choice.tiling, tile_widths(c), clusters,
+                                                            c.ctas, machine.multiprocessors()),
+                       .tiling = choice.tiling},
+          .epilogue = tma_epilogue(machine, g, epilogue(c), false)};
 }
 
 }  // namespace tegula::device

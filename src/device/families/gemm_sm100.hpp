@@ -39,8 +39,9 @@ template <> struct FamilyTraits<GemmSm100Family> {
     if (differs(wanted.configuration, number)) return "another configuration is asked for";
     if (differs(wanted.block_m, c.block_m) || differs(wanted.block_n, c.block_n))
       return "another tile is asked for";
-    if (wanted.schedule || wanted.cluster_m || wanted.cluster_n || wanted.split_k ||
-        wanted.fitted.value_or(false))
+    if (differs(wanted.cluster_m, c.ctas) || differs(wanted.cluster_n, 1))
+      return "another cluster is asked for";
+    if (wanted.schedule || wanted.split_k || wanted.fitted.value_or(false))
       return "what is asked for only gemm_sm90 has";
     return nullptr;
   }
@@ -64,7 +65,9 @@ template <> struct FamilyTraits<GemmSm100Family> {
     std::string s = fmt::format("gemm_sm100 {}", to_string(c.a));
     if (c.b != c.a) s += fmt::format("x{}", to_string(c.b));
     s += fmt::format("->{} A:{} B:{} {}x{}x{}", to_string(c.out), text(c.a_major), text(c.b_major),
-                     c.block_m, c.block_n, block_k(c));
+                     c.ctas * c.block_m, c.block_n, block_k(c));
+    if (c.ctas == 2) s += " pair";
+    if (c.launched) s += " launch control";
     if (c.activates) s += " activation";
     return s + fmt::format(" {} stages", stages(c));
   }

@@ -216,6 +216,8 @@ class Checker {
   void check_peers_at_exit(Cta& cta);
 
   void tensor_issuing(Cluster& cluster, InFlight const& operation);
+  void note_told(Cluster& cluster, InFlight const& operation);
+  void fly(Cluster& cluster, TensorRange const& range, InFlight const& operation);
   void check_tensor_range(Cta& cta, InFlight const& operation, TensorRange const& range,
                           bool write);
   TensorOrder tensor_order(Thread const& issuer, bool of_warp, TensorStamp const& stamp) const;

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <optional>
 
 #include "checker/checker.hpp"
@@ -97,6 +100,7 @@ void Checker::issued(Cluster& cluster, InFlight& operation) {
   }
   if (races_ && operation.instruction == Instruction::tcgen05_commit)
     agents_.causality().release_narrow(cluster.current().agent, commits_[&operation]);
+  note_told(cluster, operation);
   for (SharedRange const& range : operation.writes) {
     Cta& cta = cluster.cta(range.cta);
     OfCta& own = of(cta);
@@ -116,8 +120,30 @@ void Checker::issued(Cluster& cluster, InFlight& operation) {
   }
   for (SharedRange const& range : operation.reads)
     of(cluster.cta(range.cta)).state.add_reader(range.address, range.bytes);
-  if (!operation.tensor_writes.empty() || !operation.tensor_reads.empty())
-    of(cluster.cta(operation.cta)).tensor.flying.push_back(&operation);
+  for (TensorRange const& range : operation.tensor_writes) fly(cluster, range, operation);
+  for (TensorRange const& range : operation.tensor_reads) fly(cluster, range, operation);
+}
+
+/// The operation is to tell another CTA's mbarrier, and nothing else of that CTA: it must not exit
+/// before it has waited for that.
+void Checker::note_told(Cluster& cluster, InFlight const& operation) {
+  SharedRange const& told = operation.mbarrier;
+  if (told.bytes == 0 || told.cta == operation.cta) return;
+  if (std::any_of(operation.writes.begin(), operation.writes.end(),
+                  [&](SharedRange const& range) { return range.cta == told.cta; }))
+    return;
+  Cta& cta = cluster.cta(told.cta);
+  MbarrierState const& mbarrier = *cta.mbarrier_at(told.address);
+  note_access(
+      of(cta, mbarrier).accesses,
+      {operation.instruction, operation.where, told.address, operation.cta, operation.thread / 32,
+       operation.thread % 32, std::numeric_limits<std::int64_t>::max(), mbarrier.phase});
+}
+
+/// The operation is in flight on tensor memory.
+void Checker::fly(Cluster& cluster, TensorRange const& range, InFlight const& operation) {
+  std::vector<InFlight const*>& flying = of(cluster.cta(range.cta)).tensor.flying;
+  if (flying.empty() || flying.back() != &operation) flying.push_back(&operation);
 }
 
 void Checker::landed(Cluster& cluster, InFlight const& operation) {
@@ -148,9 +174,11 @@ void Checker::retired(Cluster& cluster, InFlight const& operation, bool for_nobo
   }
   if (races_ && (in_group || for_nobody)) stamp_as_own(cluster, operation);
   if (operation.tensor_writes.empty() && operation.tensor_reads.empty()) return;
-  TensorShadow& tensor = of(cluster.cta(operation.cta)).tensor;
-  std::erase(tensor.flying, &operation);
-  std::erase(tensor.stamped, &operation);
+  for (auto const* const ranges : {&operation.tensor_writes, &operation.tensor_reads}) {
+    for (TensorRange const& range : *ranges)
+      std::erase(of(cluster.cta(range.cta)).tensor.flying, &operation);
+  }
+  std::erase(of(cluster.cta(operation.cta)).tensor.stamped, &operation);
   if (races_ && operation.by_warp())
     stamp_tensor(cluster, operation,
                  cluster.cta(operation.cta).thread(operation.thread / 32 * 32).agent,

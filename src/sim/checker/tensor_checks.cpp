@@ -18,6 +18,9 @@ char const* unordered(Instruction earlier, Instruction later) {
              ? "; products of different shapes are not performed in their order"
              : "; of one thread's copies and products, only a product after a copy waits for it";
 }
+/// Of two operations of the two CTAs of a pair.
+constexpr char const* kBothOfPair =
+    "; one CTA of a pair starts its products: those of both are not performed in an order";
 
 char const* verb(bool write) { return write ? "writes" : "reads"; }
 
@@ -137,11 +140,10 @@ bool Checker::is_pipelined(Thread const& issuer, InFlight const& operation,
 }
 
 void Checker::tensor_issuing(Cluster& cluster, InFlight const& operation) {
-  Cta& cta = cluster.cta(operation.cta);
   for (TensorRange const& range : operation.tensor_reads)
-    check_tensor_range(cta, operation, range, false);
+    check_tensor_range(cluster.cta(range.cta), operation, range, false);
   for (TensorRange const& range : operation.tensor_writes)
-    check_tensor_range(cta, operation, range, true);
+    check_tensor_range(cluster.cta(range.cta), operation, range, true);
 }
 
 void Checker::check_tensor_range(Cta& cta, InFlight const& operation, TensorRange const& range,
@@ -151,8 +153,10 @@ void Checker::check_tensor_range(Cta& cta, InFlight const& operation, TensorRang
   int const lane = operation.by_warp() ? -1 : cta.current_thread().lane;
   for (InFlight const* const other : shadow.flying) {
     if (operation.is_pipelined_with(*other)) continue;
-    bool const of_one = operation.is_committed() && other->is_committed() &&
-                        operation.cta == other->cta && operation.thread == other->thread;
+    bool const committed = operation.is_committed() && other->is_committed();
+    bool const of_one =
+        committed && operation.cta == other->cta && operation.thread == other->thread;
+    bool const both_of_pair = committed && operation.cta != other->cta;
     for (bool const other_writes : {true, false}) {
       if (!write && !other_writes) continue;
       for (TensorRange const& of_other :
@@ -166,7 +170,9 @@ void Checker::check_tensor_range(Cta& cta, InFlight const& operation, TensorRang
             cta.here(lane), "", place,
             fmt::format("{} {} {} while a {} that {} it is in flight{}{}", name, verb(write), place,
                         ptx_name(other->instruction), verb(other_writes), issuer_text(*other),
-                        of_one ? unordered(other->instruction, operation.instruction) : ""),
+                        of_one         ? unordered(other->instruction, operation.instruction)
+                        : both_of_pair ? kBothOfPair
+                                       : ""),
             {other->where,
              {other->cta, other->thread / 32, other->thread % 32},
              cta.in_flight().order_text(*other, !other_writes)});
@@ -219,6 +225,8 @@ void Checker::check_tensor_range(Cta& cta, InFlight const& operation, TensorRang
       } else if (committed) {
         if (stamp.issuer == self.agent && operation.is_committed())
           lacks += unordered(other.instruction, operation.instruction);
+        if (operation.is_committed() && culprit(stamp.issuer).cta != operation.cta)
+          lacks += kBothOfPair;
         advice =
             "a wait for the mbarrier of the tcgen05_commit after it, and a "
             "tcgen05_fence_after_thread_sync, would order them";
@@ -246,9 +254,8 @@ void Checker::stamp_tensor(Cluster& cluster, InFlight const& operation, int agen
   Cta& cta = cluster.cta(operation.cta);
   int const issuer = cta.thread(operation.thread).agent;
   TensorStamp const stamp{time, agent, issuer, operation.remembered.site, operation.shape};
-  TensorShadow& shadow = of(cta).tensor;
   for (TensorRange const& range : operation.tensor_writes) {
-    shadow.for_each(range, [&](TensorCell& cell, int, int) {
+    of(cluster.cta(range.cta)).tensor.for_each(range, [&](TensorCell& cell, int, int) {
       cell.writer = stamp;
       cell.readers.clear();
       return true;
@@ -259,7 +266,7 @@ void Checker::stamp_tensor(Cluster& cluster, InFlight const& operation, int agen
     if (std::any_of(operation.tensor_writes.begin(), operation.tensor_writes.end(),
                     [&](TensorRange const& written) { return written.overlaps(range); }))
       continue;
-    shadow.for_each(range, [&](TensorCell& cell, int, int) {
+    of(cluster.cta(range.cta)).tensor.for_each(range, [&](TensorCell& cell, int, int) {
       auto const same = std::find_if(cell.readers.begin(), cell.readers.end(),
                                      [&](TensorStamp const& r) { return r.agent == agent; });
       if (same != cell.readers.end()) {

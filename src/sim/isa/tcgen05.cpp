@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <bit>
 #include <cstring>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "isa/perform.hpp"
 #include "isa/shared_operand.hpp"
@@ -24,68 +26,83 @@ constexpr Instruction kMma = Instruction::tcgen05_mma;
 /// Columns of tensor memory that a row of A takes: 32 bytes.
 constexpr int kColumnsOfA = kWgmmaRowBytes / 4;
 
-/// The lane of a row of D, or of A, counted from the address's: PTX ISA, "Data path layout
-/// organization" (layouts D and F).
-int lane_of_row(int m, int row) { return m == 64 ? row / 16 * 32 + row % 16 : row; }
+/// Where the rows of D, or of A, lie, counted from the address's lane: PTX ISA, "Data path layout
+/// organization" (of one CTA layouts D and F; of a pair A and B).
+struct RowPlaces {
+  int ctas, m, n;
 
-/// The groups of 16 lanes that m rows take from the address on.
-std::uint8_t groups_of(int m, TensorAddr address) {
-  unsigned const groups = m == 64 ? 0x55u : 0xffu;
-  return static_cast<std::uint8_t>(groups << tensor_lane(address) / kTensorLaneGroup);
-}
+  int rows() const { return m / ctas; }  ///< in each CTA
+  /// 64 rows of a pair lie in all lanes, half of the columns in the upper 64.
+  bool folded() const { return ctas == 2 && m == 128; }
+  int columns() const { return folded() ? n / 2 : n; }
+  int lane(int row) const { return ctas == 1 && m == 64 ? row / 16 * 32 + row % 16 : row; }
+  /// The groups of 16 lanes that they take from the address on.
+  std::uint8_t groups(TensorAddr address) const {
+    unsigned const groups = ctas == 1 && m == 64 ? 0x55u : 0xffu;
+    return static_cast<std::uint8_t>(groups << tensor_lane(address) / kTensorLaneGroup);
+  }
+  /// The lane at which they begin.
+  bool begin_at(int lane) const {
+    return lane == 0 || (ctas == 1 && m == 64 && lane == kTensorLaneGroup);
+  }
+};
 
 class TensorMma final : public InFlight {
  public:
   TensorMma(Cta& cta, SourceLocation where, MmaSpec const& op, TensorAddr d, std::uint64_t a,
             SharedOperand const& b, bool accumulate)
-      : InFlight(kMma, cta, where), op_(op), d_(d), b_(b), accumulate_(accumulate) {
+      : InFlight(kMma, cta, where),
+        op_(op),
+        places_{op.ctas, op.m, op.n},
+        d_(d),
+        b_(b),
+        accumulate_(accumulate) {
     bool const a_shared = op.operands == MmaOperands::ss;
     shape = static_cast<std::uint32_t>(op.m << 16 | op.n << 7 | op.k);
+    // Of a pair each tensor core does half, at the same time.
     cost = {.engine = Cost::Engine::tensor,
-            .bytes = 1.0 * kWgmmaRowBytes * (op.n + (a_shared ? op.m : 0)),
-            .multiply_adds = 1.0 * op.m * op.n * 16,  // as of 16-bit types: K of 32 bytes
+            .bytes = 1.0 * kWgmmaRowBytes * (op.n + (a_shared ? op.m : 0)) / op.ctas,
+            .multiply_adds = 1.0 * op.m * op.n * 16 / op.ctas,  // as of 16-bit types: K of 32 bytes
             .accumulates = accumulate};
-    if (cta.checking()) append_ranges(b_, cta.rank(), reads);
-    TensorRange const result{cta.rank(), groups_of(op.m, d), tensor_column(d), op.n};
-    tensor_writes.push_back(result);
-    if (accumulate) tensor_reads.push_back(result);
     if (a_shared) {
-      a_ = {a, op.a_major == Major::mn, op.m, element_bits(op) / 8};
-      if (cta.checking()) append_ranges(a_, cta.rank(), reads);
+      a_ = {a, op.a_major == Major::mn, op.m / op.ctas, element_bits(op) / 8};
     } else {
       a_address_ = static_cast<TensorAddr>(a);
-      tensor_reads.push_back(
-          {cta.rank(), groups_of(op.m, a_address_), tensor_column(a_address_), kColumnsOfA});
+    }
+    for (int i = 0; i < op.ctas; ++i) {
+      int const rank = first_cta() + i;
+      if (cta.checking()) append_ranges(b_, rank, reads);
+      if (cta.checking() && a_shared) append_ranges(a_, rank, reads);
+      TensorRange const result{rank, places_.groups(d), tensor_column(d), places_.columns()};
+      tensor_writes.push_back(result);
+      if (accumulate) tensor_reads.push_back(result);
+      if (!a_shared)
+        tensor_reads.push_back(
+            {rank, places_.groups(a_address_), tensor_column(a_address_), kColumnsOfA});
     }
   }
 
   void land(Cluster& cluster) override {
-    Cta& own = cluster.cta(cta);
-    TensorMemory& memory = own.tensor_memory();
     static thread_local Rows a;
     static thread_local Rows b;
-    static thread_local std::vector<std::uint32_t> tile;  // (64, n)
-    if (op_.operands == MmaOperands::ss) {
-      gather(a_, own.shared(), a.row);
-    } else {
-      for (int row = 0; row < op_.m; ++row)
-        std::memcpy(
-            a.row[row],
-            memory.at(tensor_lane(a_address_) + lane_of_row(op_.m, row), tensor_column(a_address_)),
-            kWgmmaRowBytes);
+    for (int i = 0; i < op_.ctas; ++i) {
+      Cta& of = cluster.cta(first_cta() + i);
+      std::uint8_t(*const rows)[kWgmmaRowBytes] = a.row + i * places_.rows();
+      gather(b_, of.shared(), b.row + i * op_.n / op_.ctas);
+      if (op_.operands == MmaOperands::ss) {
+        gather(a_, of.shared(), rows);
+        continue;
+      }
+      for (int row = 0; row < places_.rows(); ++row)
+        std::memcpy(rows[row],
+                    of.tensor_memory().at(tensor_lane(a_address_) + places_.lane(row),
+                                          tensor_column(a_address_)),
+                    kWgmmaRowBytes);
     }
-    gather(b_, own.shared(), b.row);
-    tile.resize(static_cast<std::size_t>(kWgmmaM * op_.n));
-    std::size_t const row_bytes = 4 * static_cast<std::size_t>(op_.n);
-    auto const of_row = [&](int row) {
-      return memory.at(tensor_lane(d_) + lane_of_row(op_.m, row), tensor_column(d_));
-    };
     for (int first = 0; first < op_.m; first += kWgmmaM) {
-      for (int row = 0; accumulate_ && row < kWgmmaM; ++row)
-        std::memcpy(tile.data() + row * op_.n, of_row(first + row), row_bytes);
-      wgmma_tile(op_, a.row + first, b.row, accumulate_, tile.data());
-      for (int row = 0; row < kWgmmaM; ++row)
-        std::memcpy(of_row(first + row), tile.data() + row * op_.n, row_bytes);
+      int const i = first / places_.rows();
+      multiply(cluster.cta(first_cta() + i).tensor_memory(), first - i * places_.rows(),
+               a.row + first, b.row);
     }
   }
 
@@ -93,7 +110,33 @@ class TensorMma final : public InFlight {
   struct Rows {
     alignas(64) std::uint8_t row[256][kWgmmaRowBytes];
   };
+  /// The rank of the even CTA, or of the only one.
+  int first_cta() const { return op_.ctas == 2 ? cta & ~1 : cta; }
+
+  /// 64 rows of D, from `first` on of those in one CTA's tensor memory.
+  void multiply(TensorMemory& memory, int first, std::uint8_t const (*a)[kWgmmaRowBytes],
+                std::uint8_t const (*b)[kWgmmaRowBytes]) const {
+    static thread_local std::vector<std::uint32_t> tile;  // (64, n)
+    tile.resize(static_cast<std::size_t>(kWgmmaM * op_.n));
+    int const columns = places_.columns();
+    // Calls f(of the tile, in tensor memory) for each piece of a row that lies in one lane.
+    auto const for_each_piece = [&](auto const& f) {
+      for (int row = 0; row < kWgmmaM; ++row) {
+        for (int column = 0; column < op_.n; column += columns)
+          f(tile.data() + row * op_.n + column,
+            memory.at(tensor_lane(d_) + places_.lane(first + row) + (column > 0 ? kWgmmaM : 0),
+                      tensor_column(d_)));
+      }
+    };
+    std::size_t const bytes = 4 * static_cast<std::size_t>(columns);
+    if (accumulate_)
+      for_each_piece([&](void* here, void const* there) { std::memcpy(here, there, bytes); });
+    wgmma_tile(op_, a, b, accumulate_, tile.data());
+    for_each_piece([&](void const* here, void* there) { std::memcpy(there, here, bytes); });
+  }
+
   MmaSpec op_;
+  RowPlaces places_;
   TensorAddr d_;
   SharedOperand a_;
   TensorAddr a_address_ = 0;
@@ -102,13 +145,13 @@ class TensorMma final : public InFlight {
 };
 
 /// The instruction that a descriptor means; ends the cluster where it means none.
-MmaSpec decode(Cta& cta, Tcgen05Kind kind, MmaOperands operands, std::uint32_t bits,
+MmaSpec decode(Cta& cta, Tcgen05Kind kind, MmaOperands operands, int ctas, std::uint32_t bits,
                SourceLocation where) {
   auto const invalid = [&](std::string const& why) {
     cta.fail(FindingKind::invalid_operand, where, cta.here(),
              fmt::format("the instruction descriptor {:#010x}: {}", bits, why));
   };
-  Tcgen05Instruction const instruction = decode_tcgen05_instruction(kind, operands, bits);
+  Tcgen05Instruction const instruction = decode_tcgen05_instruction(kind, operands, bits, ctas);
   if (instruction.unknown != 0)
     invalid(fmt::format("bits {:#010x} are none that the simulated machine has for this kind",
                         instruction.unknown));
@@ -120,33 +163,50 @@ MmaSpec decode(Cta& cta, Tcgen05Kind kind, MmaOperands operands, std::uint32_t b
   return instruction.spec;
 }
 
-/// Whether m rows may begin at the address.
-bool check_lanes(Cta& cta, char const* name, int m, TensorAddr address, SourceLocation where) {
+/// The CTAs that compute an instruction: the one that starts it, or its pair.
+std::vector<Cta*> computing(Cta& cta, int ctas) {
+  if (ctas == 1) return {&cta};
+  return {&cta, cta.pair_peer()};
+}
+
+/// Whether the rows may begin at the address.
+bool check_lanes(Cta& cta, char const* name, RowPlaces const& places, TensorAddr address,
+                 SourceLocation where) {
   int const lane = tensor_lane(address);
-  if (lane == 0 || (m == 64 && lane == kTensorLaneGroup)) return true;
+  if (places.begin_at(lane)) return true;
   cta.report(
       FindingKind::invalid_operand, where, cta.here(), "", "",
       fmt::format("tcgen05.mma with {} from lane {} of tensor memory on: {} rows begin at lane "
                   "{}",
-                  name, lane, m, m == 64 ? "0 or 16" : "0"));
+                  name, lane, places.m, places.begin_at(kTensorLaneGroup) ? "0 or 16" : "0"));
   return false;
+}
+
+/// Whether columns may be accessed, in each of the CTAs.
+bool check_columns(Cta& cta, int ctas, TensorAddr address, int columns, SourceLocation where) {
+  for (Cta* const of : computing(cta, ctas)) {
+    if (!check_tensor_columns(*of, kMma, address, columns, where)) return false;
+  }
+  return true;
 }
 
 void start(Cta& cta, MmaSpec const& op, TensorAddr d, std::uint64_t a, std::uint64_t b_descriptor,
            bool accumulate, SourceLocation where) {
-  SharedOperand b{b_descriptor, op.b_major == Major::mn, op.n, element_bits(op) / 8};
-  if (!check_matrix(cta, kMma, "B", b_descriptor, b, where)) return;
+  SharedOperand b{b_descriptor, op.b_major == Major::mn, op.n / op.ctas, element_bits(op) / 8};
+  RowPlaces const places{op.ctas, op.m, op.n};
+  if (!check_matrix(cta, kMma, "B", b_descriptor, b, where, op.ctas)) return;
   if (op.operands == MmaOperands::ss) {
-    SharedOperand operand{a, op.a_major == Major::mn, op.m, element_bits(op) / 8};
-    if (!check_matrix(cta, kMma, "A", a, operand, where)) return;
+    SharedOperand operand{a, op.a_major == Major::mn, places.rows(), element_bits(op) / 8};
+    if (!check_matrix(cta, kMma, "A", a, operand, where, op.ctas)) return;
     a = operand.bits;
   } else {
     auto const address = static_cast<TensorAddr>(a);
-    if (!check_lanes(cta, "A", op.m, address, where) ||
-        !check_tensor_columns(cta, kMma, address, kColumnsOfA, where))
+    if (!check_lanes(cta, "A", places, address, where) ||
+        !check_columns(cta, op.ctas, address, kColumnsOfA, where))
       return;
   }
-  if (!check_lanes(cta, "D", op.m, d, where) || !check_tensor_columns(cta, kMma, d, op.n, where))
+  if (!check_lanes(cta, "D", places, d, where) ||
+      !check_columns(cta, op.ctas, d, places.columns(), where))
     return;
   if (cta.counting()) {
     cta.observers().worked(
@@ -169,22 +229,36 @@ class TensorCommit final : public InFlight {
   void land(Cluster&) override {}
 };
 
-void commit(Cta& cta, std::uint32_t address, SourceLocation where) {
+void commit(Cta& cta, std::uint32_t address, int ctas, std::uint16_t cta_mask,
+            SourceLocation where) {
   constexpr Instruction instruction = Instruction::tcgen05_commit;
-  check_tcgen05(cta, instruction, where);
+  check_tcgen05(cta, instruction, ctas, where);
   cta.note(instruction, where);
-  MbarrierState* const mbarrier = cta.own_mbarrier(instruction, address, where);
-  if (mbarrier == nullptr) return;
+  if (cta_mask >> cta.cluster().ctas() != 0)
+    cta.fail(FindingKind::invalid_operand, where, cta.here(),
+             fmt::format("tcgen05.commit to the CTAs of mask {:#x} in a cluster of {}: each bit "
+                         "names one of its CTAs",
+                         cta_mask, cta.cluster().ctas()));
+  cta.own_address(instruction, address, where);
   cta.cluster().wait_for_clock();  // meanwhile products that it would cover may be over
-  auto arrival = std::make_unique<TensorCommit>(cta, where);
-  arrival->arrives_at(cta.rank(), mbarrier->address);
-  cta.in_flight().add(std::move(arrival));
+  unsigned const at = cta_mask != 0 ? cta_mask : 1u << cta.rank();
+  for (int rank = 0; rank < cta.cluster().ctas(); ++rank) {
+    if ((at >> rank & 1) == 0) continue;
+    std::uint32_t there = static_cast<std::uint32_t>(rank + 1) << kRankShift | address;
+    Cta* const signalled = cta.target(instruction, there, where);
+    if (signalled == nullptr) continue;
+    MbarrierState const* const mbarrier = signalled->live_mbarrier(instruction, there, where);
+    if (mbarrier == nullptr) continue;
+    auto arrival = std::make_unique<TensorCommit>(cta, where);
+    arrival->arrives_at(rank, mbarrier->address);
+    cta.in_flight().add(std::move(arrival));
+  }
 }
 
 }  // namespace
 
 bool check_matrix(Cta& cta, Instruction instruction, char const* name, std::uint64_t bits,
-                  SharedOperand& operand, SourceLocation where) {
+                  SharedOperand& operand, SourceLocation where, int ctas) {
   Tcgen05Operand const decoded = decode_tcgen05_descriptor(bits);
   if (!decoded.valid) {
     report_descriptor(cta, FindingKind::invalid_operand, name, bits,
@@ -196,22 +270,32 @@ bool check_matrix(Cta& cta, Instruction instruction, char const* name, std::uint
   }
   operand.bits = decoded.as_wgmma;
   if (!check_operand(cta, name, operand, bits, where)) return false;
-  if (cta.checking()) check_swizzle(cta, instruction, operand, where);
+  for (Cta* const of : computing(cta, ctas)) {
+    if (of->checking() && !of->exited()) check_swizzle(*of, instruction, operand, where);
+  }
   return true;
 }
 
-void tcgen05_mma(Tcgen05Kind kind, MmaOperands operands, std::uint32_t d, std::uint64_t a,
+void tcgen05_mma(Tcgen05Kind kind, MmaOperands operands, int ctas, std::uint32_t d, std::uint64_t a,
                  std::uint64_t b_descriptor, std::uint32_t instruction_descriptor, bool accumulate,
                  SourceLocation where) {
   Cta& cta = current_cta();
-  check_tcgen05(cta, kMma, where);
+  check_tcgen05(cta, kMma, ctas, where);
   cta.note(kMma, where);
-  MmaSpec const op = decode(cta, kind, operands, instruction_descriptor, where);
+  MmaSpec const op = decode(cta, kind, operands, ctas, instruction_descriptor, where);
   start(cta, op, d, a, b_descriptor, accumulate, where);
 }
 
-void tcgen05_commit(std::uint32_t mbarrier, SourceLocation where) {
-  perform(Instruction::tcgen05_commit, where, [=](Cta& cta) { commit(cta, mbarrier, where); });
+void tcgen05_commit(std::uint32_t mbarrier, int ctas, std::uint16_t cta_mask,
+                    SourceLocation where) {
+  perform(Instruction::tcgen05_commit, where,
+          std::popcount(cta_mask) > 1 ? Mutation::none : Mutation::less,
+          [=](Cta& cta, Mutation mutation) {
+            bool const less = mutation == Mutation::less;  // without the lowest rank
+            auto const mask =
+                static_cast<std::uint16_t>(less ? cta_mask & (cta_mask - 1) : cta_mask);
+            commit(cta, mbarrier, ctas, mask, where);
+          });
 }
 
 }  // namespace tegula::sim

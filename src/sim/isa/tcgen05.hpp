@@ -8,13 +8,16 @@ namespace tegula::sim {
 
 /// Ends the cluster where its generation has no tensor memory.
 void check_tcgen05(Cta& cta, Instruction instruction, SourceLocation where);
+/// Likewise for an instruction that has a .cta_group, where there is no pair of CTAs, or others of
+/// the kernel have another group.
+void check_tcgen05(Cta& cta, Instruction instruction, int ctas, SourceLocation where);
 /// Reports columns that are not allocated as a whole; false where they must not be touched.
 bool check_tensor_columns(Cta& cta, Instruction instruction, TensorAddr address, int columns,
                           SourceLocation where);
 /// Reads the matrix descriptor of `name` in tcgen05's form into `operand`; false, after a finding,
-/// where the operand must not be read.
+/// where the operand must not be read. `ctas`: that read such an operand each, at the same place.
 bool check_matrix(Cta& cta, Instruction instruction, char const* name, std::uint64_t bits,
-                  SharedOperand& operand, SourceLocation where);
+                  SharedOperand& operand, SourceLocation where, int ctas = 1);
 /// The latest tcgen05.ld in flight that is to write the register of a lane; null where there is
 /// none.
 InFlight* being_loaded(Warp const& warp, int lane, void const* place);

@@ -68,7 +68,7 @@ bool check_lane(Cta& cta, TensorCopyShape shape, TensorAddr to, SourceLocation w
 
 void copy(Cta& cta, TensorCopyShape shape, TensorAddr to, std::uint64_t descriptor,
           SourceLocation where) {
-  check_tcgen05(cta, kCopy, where);
+  check_tcgen05(cta, kCopy, 1, where);
   cta.note(kCopy, where);
   SharedOperand from{
       .extent = rows_of(shape), .element_bytes = 1, .row_bytes = 4 * columns_of(shape)};

@@ -166,7 +166,7 @@ void tcgen05_mma_scaled(ScaledMmaKind kind, int block, std::uint32_t d, std::uin
                         std::uint32_t scale_a, std::uint32_t scale_b, bool accumulate,
                         SourceLocation where) {
   Cta& cta = current_cta();
-  check_tcgen05(cta, kMma, where);
+  check_tcgen05(cta, kMma, 1, where);
   cta.note(kMma, where);
   auto const [op, ids, unknown] = decode(cta, kind, block, instruction_descriptor, where);
   SharedOperand a{.extent = op.m, .element_bytes = 1}, b{.extent = op.n, .element_bytes = 1};

@@ -22,6 +22,31 @@ void check_tcgen05(Cta& cta, Instruction instruction, SourceLocation where) {
                        ptx_name(instruction), spec.compute_capability));
 }
 
+void check_tcgen05(Cta& cta, Instruction instruction, int ctas, SourceLocation where) {
+  check_tcgen05(cta, instruction, where);
+  Cta* const peer = cta.pair_peer();
+  if (ctas == 2 && peer == nullptr)
+    cta.fail(FindingKind::invalid_operand, where, cta.here(),
+             fmt::format("{} with .cta_group::2 by CTA {} of a cluster of {}: the CTAs of a pair "
+                         "have ranks that differ in the last bit",
+                         ptx_name(instruction), cta.rank(), cta.cluster().ctas()));
+  TensorMemory& own = cta.tensor_memory();
+  if (own.cta_group == 0) {
+    own.cta_group = ctas;
+    own.cta_group_where = where;
+  }
+  for (Cta* const other : {&cta, peer}) {
+    if (other == nullptr || other->tensor_memory().cta_group == 0 ||
+        other->tensor_memory().cta_group == ctas)
+      continue;
+    cta.fail(FindingKind::tensor_memory_misuse, where, cta.here(),
+             fmt::format("{} with .cta_group::{}, where the kernel's others have .cta_group::{} "
+                         "({}): all of a kernel have the same",
+                         ptx_name(instruction), ctas, other->tensor_memory().cta_group,
+                         place_text(other->tensor_memory().cta_group_where)));
+  }
+}
+
 namespace {
 
 /// Of a load's registers until it has landed: a NaN as a float and as each of two halves.
@@ -205,10 +230,10 @@ InFlight* being_loaded(Warp const& warp, int lane, void const* place) {
   return found == loads.rend() ? nullptr : *found;
 }
 
-void tcgen05_alloc(std::uint32_t destination, int columns, SourceLocation where) {
+void tcgen05_alloc(std::uint32_t destination, int columns, int ctas, SourceLocation where) {
   constexpr Instruction instruction = Instruction::tcgen05_alloc;
   Cta& cta = current_cta();
-  check_tcgen05(cta, instruction, where);
+  check_tcgen05(cta, instruction, ctas, where);
   cta.current_warp().operand[cta.current_thread().lane] = destination;
   if (!cta.meet(instruction, static_cast<std::uint32_t>(columns), kFullWarp, where)) return;
   if (!is_size(columns)) fail_size(cta, instruction, columns, where);
@@ -218,18 +243,22 @@ void tcgen05_alloc(std::uint32_t destination, int columns, SourceLocation where)
              fmt::format("tcgen05.alloc after the CTA's tcgen05.relinquish_alloc_permit ({})",
                          place_text(memory.relinquished_where)));
   }
-  int const column = cta.take_tensor_columns(columns, where, cta.buffer_name(destination));
-  if (cta.checking()) cta.observers().tensor_allocated(cta, column, columns);
+  int const column = cta.take_tensor_columns({.column = 0,
+                                              .columns = columns,
+                                              .where = where,
+                                              .warp = cta.current_warp().index,
+                                              .holder = cta.buffer_name(destination),
+                                              .ctas = ctas});
   TensorAddr const address = tensor_address(0, column);
   if (cta.shared_access(instruction, destination, 4, true, where, 0))
     std::memcpy(cta.shared().at(destination), &address, 4);
   cta.release(kFullWarp, where, instruction);
 }
 
-void tcgen05_dealloc(std::uint32_t address, int columns, SourceLocation where) {
+void tcgen05_dealloc(std::uint32_t address, int columns, int ctas, SourceLocation where) {
   constexpr Instruction instruction = Instruction::tcgen05_dealloc;
   Cta& cta = current_cta();
-  check_tcgen05(cta, instruction, where);
+  check_tcgen05(cta, instruction, ctas, where);
   if (!cta.meet(instruction, static_cast<std::uint32_t>(columns), kFullWarp, where)) return;
   if (!is_size(columns)) fail_size(cta, instruction, columns, where);
   TensorMemory& memory = cta.tensor_memory();
@@ -255,10 +284,10 @@ void tcgen05_dealloc(std::uint32_t address, int columns, SourceLocation where) {
   cta.release(kFullWarp, where, instruction);
 }
 
-void tcgen05_relinquish_alloc_permit(SourceLocation where) {
+void tcgen05_relinquish_alloc_permit(int ctas, SourceLocation where) {
   constexpr Instruction instruction = Instruction::tcgen05_relinquish_alloc_permit;
   Cta& cta = current_cta();
-  check_tcgen05(cta, instruction, where);
+  check_tcgen05(cta, instruction, ctas, where);
   if (!cta.meet(instruction, 0, kFullWarp, where)) return;
   cta.tensor_memory().relinquished = true;
   cta.tensor_memory().relinquished_where = where;

@@ -419,28 +419,40 @@ BoxWalk one_row(Cta& cta, Instruction instruction, void const* address, int byte
 }
 
 /// Issues a load into the CTA of a shared::cluster address that completes on an mbarrier of the
-/// same CTA.
+/// same CTA, or (`ctas` 2) of the pair's other.
 void load(Cta& cta, Instruction instruction, GlobalBox const& from, std::uint32_t destination,
-          std::uint32_t mbarrier, std::uint32_t alignment, SourceLocation where,
+          std::uint32_t mbarrier, int ctas, std::uint32_t alignment, SourceLocation where,
           bool again = false) {
   Cta* const to = cta.target(instruction, destination, where);
   Cta* const signalled = cta.target(instruction, mbarrier, where);
   if (to == nullptr || signalled == nullptr) return;
-  if (to != signalled) {
-    cta.fail(
-        FindingKind::invalid_operand, where, cta.here(),
-        fmt::format(
-            "{} into CTA {} of the cluster with an mbarrier in CTA {}: both must lie in the same",
-            ptx_name(instruction), to->rank(), signalled->rank()));
+  if (to != signalled && (ctas == 1 || to->pair_peer() != signalled)) {
+    cta.fail(FindingKind::invalid_operand, where, cta.here(),
+             fmt::format("{} into CTA {} of the cluster with an mbarrier in CTA {}: both must lie "
+                         "in the same{}",
+                         ptx_name(instruction), to->rank(), signalled->rank(),
+                         ctas == 2 ? " pair of CTAs" : ""));
   }
   check_aligned(cta, instruction, destination, alignment, where);
   SharedRange const range{to->rank(), destination,
                           static_cast<std::uint32_t>(from.box.shared_bytes())};
   if (!again) check_launches(cta, instruction, GlobalAccess::read, from, where);
   auto operation = std::make_unique<Load>(instruction, cta, from, range, again, where);
-  operation->completes_on(to->rank(), mbarrier, static_cast<std::uint32_t>(from.box.bytes()));
+  operation->completes_on(signalled->rank(), mbarrier,
+                          static_cast<std::uint32_t>(from.box.bytes()));
   if (!again && from.memory != nullptr && from.memory->read != nullptr) operation->note_read();
   cta.in_flight().add(std::move(operation));
+}
+
+/// Ends the cluster where a load with .cta_group::2 finds no pair.
+void check_pair(Cta& cta, Instruction instruction, SourceLocation where) {
+  ArchSpec const& spec = spec_of(cta.generation());
+  if (spec.tensor_memory && cta.pair_peer() != nullptr) return;
+  cta.fail(FindingKind::invalid_operand, where, cta.here(),
+           fmt::format("{} with .cta_group::2 by CTA {} of a cluster of {} on an sm_{}: it is for "
+                       "pairs of CTAs of sm_100a",
+                       ptx_name(instruction), cta.rank(), cta.cluster().ctas(),
+                       spec.compute_capability));
 }
 
 /// Holds what a tensor store or a reduction reads against the loads that brought it.
@@ -484,20 +496,22 @@ void store(Cta& cta, Instruction instruction, BoxWalk const& box, std::uint32_t 
 }  // namespace
 
 void tma_load(std::uint32_t dst, TensorMap const& map, int rank, int const* coordinate,
-              std::uint32_t mbarrier, L2Hint, SourceLocation where) {
+              std::uint32_t mbarrier, int ctas, L2Hint, SourceLocation where) {
   Cta& cta = current_cta();
   constexpr Instruction instruction = Instruction::cp_async_bulk_tensor;
+  if (ctas == 2) check_pair(cta, instruction, where);
   GlobalBox const from = in_global_memory(
       cta, instruction, box_of(cta, instruction, map, rank, coordinate, where), where);
   count(cta, instruction, where, from.box, from.box.bytes());
-  load(cta, instruction, from, dst, mbarrier, kBoxAlignment, where);
+  load(cta, instruction, from, dst, mbarrier, ctas, kBoxAlignment, where);
 }
 
 void tma_load_multicast(std::uint32_t dst, TensorMap const& map, int rank, int const* coordinate,
-                        std::uint32_t mbarrier, std::uint16_t cta_mask, L2Hint,
+                        std::uint32_t mbarrier, std::uint16_t cta_mask, int ctas_of_group, L2Hint,
                         SourceLocation where) {
   Cta& cta = current_cta();
   constexpr Instruction instruction = Instruction::cp_async_bulk_tensor;
+  if (ctas_of_group == 2) check_pair(cta, instruction, where);
   int const ctas = cta.cluster().ctas();
   if (mutation_of(instruction, where,
                   std::popcount(cta_mask) > 1 ? Mutation::none : Mutation::less) != Mutation::none)
@@ -513,14 +527,17 @@ void tma_load_multicast(std::uint32_t dst, TensorMap const& map, int rank, int c
   GlobalBox const from = in_global_memory(
       cta, instruction, box_of(cta, instruction, map, rank, coordinate, where), where);
   count(cta, instruction, where, from.box, from.box.bytes() * std::popcount(cta_mask));
-  if (cta.target(instruction, dst, where) == nullptr ||
-      cta.target(instruction, mbarrier, where) == nullptr)
-    return;
+  Cta const* const signalled = cta.target(instruction, mbarrier, where);
+  if (cta.target(instruction, dst, where) == nullptr || signalled == nullptr) return;
   bool again = false;
   for (int peer = 0; peer < ctas; ++peer) {
     if ((cta_mask >> peer & 1) == 0) continue;
-    std::uint32_t const tag = static_cast<std::uint32_t>(peer + 1) << 24;
-    load(cta, instruction, from, tag | dst, tag | mbarrier, kBoxAlignment, where, again);
+    // Of pairs, in all the even CTA is told, or the odd one.
+    int const told = ctas_of_group == 2 ? (peer & ~1) + signalled->rank() % 2 : peer;
+    std::uint32_t const tag = static_cast<std::uint32_t>(peer + 1) << kRankShift;
+    std::uint32_t const tag_of_told = static_cast<std::uint32_t>(told + 1) << kRankShift;
+    load(cta, instruction, from, tag | dst, tag_of_told | mbarrier, ctas_of_group, kBoxAlignment,
+         where, again);
     again = true;
   }
 }
@@ -578,7 +595,7 @@ void bulk_load(std::uint32_t dst, void const* src, int bytes, std::uint32_t mbar
   GlobalBox const from =
       in_global_memory(cta, instruction, one_row(cta, instruction, src, bytes, where), where);
   count(cta, instruction, where, from.box, bytes);
-  load(cta, instruction, from, dst, mbarrier, kBulkAlignment, where);
+  load(cta, instruction, from, dst, mbarrier, 1, kBulkAlignment, where);
 }
 
 void bulk_prefetch(void const* src, int bytes, SourceLocation where) {

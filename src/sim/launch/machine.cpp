@@ -19,6 +19,7 @@
 #include "machine/baton.hpp"
 #include "machine/cluster.hpp"
 #include "machine/global_memory.hpp"
+#include "machine/pending_clusters.hpp"
 #include "machine/stack_overflow.hpp"
 #include "machine/turn_keeper.hpp"
 #include "mutation/mutation.hpp"
@@ -192,6 +193,16 @@ void silence(Report& report, std::vector<Suppression> const& allow) {
   report.findings = std::move(rest);
 }
 
+/// How many of the clusters run together; the others wait for room.
+std::int64_t resident_clusters(KernelImage const& kernel, Options const& options, bool stepped,
+                               std::int64_t clusters) {
+  if (!kernel.cluster_launch_control) return clusters;
+  // Few, so that there is something to take over in small problems, too.
+  constexpr std::int64_t most = 4;
+  std::int64_t const wanted = options.multiprocessors > 0 ? options.multiprocessors : most;
+  return stepped ? 1 : std::min({clusters, most, wanted});
+}
+
 ClusterShape shape_of(KernelImage const& kernel) {
   return {kernel.cluster.x * kernel.cluster.y * kernel.cluster.z, kernel.threads};
 }
@@ -224,7 +235,7 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
     replay->follow(*options_.choices);
     explorer = &*replay;
   }
-  if (explorer != nullptr && Dim3{grid} != original.cluster) {
+  if (explorer != nullptr && Dim3{grid} != original.cluster && !original.cluster_launch_control) {
     throw std::invalid_argument(fmt::format(
         "launch of {}: an exploration is of one cluster, {} x {} x {} CTAs; the grid has {} x {} x {}",
         original.name, original.cluster.x, original.cluster.y, original.cluster.z, grid.x, grid.y,
@@ -234,14 +245,17 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
   std::int64_t const ctas = std::int64_t{1} * grid.x * grid.y * grid.z;
   int const in_cluster = kernel.cluster.x * kernel.cluster.y * kernel.cluster.z;
   std::int64_t const count = ctas / in_cluster;
+  std::int64_t const resident = resident_clusters(kernel, options_, explorer != nullptr, count);
+  PendingClusters pending(resident, count);
   std::optional<Baton> baton;
-  if (kernel.cooperative) baton.emplace(count);
+  if (kernel.cooperative || kernel.cluster_launch_control) baton.emplace(resident);
   LaunchContext const launch{&kernel,
                              grid,
                              &options_,
                              table.get(),
                              &turns,
                              baton ? &*baton : nullptr,
+                             kernel.cluster_launch_control ? &pending : nullptr,
                              explorer != nullptr};
 
   std::int64_t workers =
@@ -254,8 +268,8 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
   auto& kept = state_->workers;
   if (!kept.empty() && kept[0]->cluster.stack_bytes() != options_.stack_bytes) kept.clear();
   if (baton) {
-    if (count > workers) kept.clear();  // others' stacks are in the way of so many
-    workers = count;
+    if (resident > workers) kept.clear();  // others' stacks are in the way of so many
+    workers = resident;
   }
   while (static_cast<std::int64_t>(kept.size()) < workers)
     kept.push_back(std::make_unique<State::Worker>(options_.stack_bytes));
@@ -277,11 +291,11 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
     observers.counting.clear();
     observers.explorer = explorer;
     observers.global_order = options_.check && options_.races ? &order : nullptr;
-    for (std::int64_t index = next++; index < count; index = next++) {
-      if (baton) baton->begin(index);
-      bool moved = true;
+    bool moved = true;
+    auto const run = [&](std::int64_t index, std::int64_t place) {
+      moved = true;
       try {
-        std::vector<Finding> found = cluster.run(launch, index);
+        std::vector<Finding> found = cluster.run(launch, index, place);
         moved = !cluster.aborting();
         ClusterLog log = options_.check ? observers.checker.global_races().finish() : ClusterLog{};
         std::lock_guard const lock(done_mutex);
@@ -295,10 +309,15 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
       } catch (...) {
         std::lock_guard const lock(done_mutex);
         failure = std::current_exception();
-        if (!baton) next = count;  // else others may wait for those to come
+        if (!baton) next = resident;  // else others may wait for those to come
       }
       turns.done(index);
-      if (baton) baton->done(index, moved);
+    };
+    for (std::int64_t place = next++; place < resident; place = next++) {
+      if (baton) baton->begin(place);
+      run(place, place);
+      while (std::optional<std::int64_t> const index = pending.take()) run(*index, place);
+      if (baton) baton->done(place, moved);
     }
   };
   if (workers == 1) {

@@ -8,8 +8,9 @@
 
 namespace tegula::sim {
 
-/// Lets the clusters of a cooperative launch, each on one of the host's threads, run one at a time:
-/// who has the baton runs, and hands it on.
+/// Lets clusters that are there together, each on one of the host's threads, run one at a time: who
+/// has the baton runs, and hands it on. Under cluster launch control a number stands for the
+/// clusters that follow each other in one place.
 class Baton {
  public:
   explicit Baton(std::int64_t clusters)

@@ -49,7 +49,9 @@ Cluster::~Cluster() {
   }
 }
 
-std::vector<Finding> Cluster::run(LaunchContext const& launch, std::int64_t index) {
+std::vector<Finding> Cluster::run(LaunchContext const& launch, std::int64_t index,
+                                  std::int64_t place) {
+  place_ = place;
   start(launch, index);
   current_ = &cta(0).thread(0);
   set_running_cta(&cta(0));
@@ -412,10 +414,10 @@ bool Cluster::alone() const {
          warp.ready == 1u << current_->lane;
 }
 
-/// Of a cooperative launch: another cluster runs, and this one goes on in its turn.
+/// Of clusters that are there together: another one runs, and this one goes on in its turn.
 void Cluster::let_clusters_run() {
   std::int64_t const further = interleaving_ == Interleaving::random ? random() : 0;
-  if (launch_->baton->pass(index_, further, moved_)) {
+  if (launch_->baton->pass(place_, further, moved_)) {
     idle_reads_ = 0;
   } else if (!moved_ && alone()) {
     idle_reads_ += kIdleReads / kMostIdleTurns;

@@ -38,8 +38,9 @@ class Cluster {
   Cluster(Cluster const&) = delete;
   Cluster& operator=(Cluster const&) = delete;
 
-  /// Runs the cluster with the given index, x fastest, and returns what was found.
-  std::vector<Finding> run(LaunchContext const& launch, std::int64_t index);
+  /// Runs the cluster with the given index, x fastest, and returns what was found. `place`: its
+  /// number among those that are there together.
+  std::vector<Finding> run(LaunchContext const& launch, std::int64_t index, std::int64_t place);
   /// The deepest stack of any thread so far, in bytes.
   std::size_t stack_bytes_used() const;
   std::size_t stack_bytes() const { return stack_bytes_; }
@@ -155,7 +156,8 @@ class Cluster {
   LaunchContext const* launch_ = nullptr;
   Thread* current_ = nullptr;
   std::int64_t index_ = 0;
-  int count_ = 0;  ///< CTAs
+  std::int64_t place_ = 0;  ///< by which the baton knows it
+  int count_ = 0;           ///< CTAs
   bool aborting_ = false;
   bool closing_ = false;  ///< the fibers are to end
   bool has_turn_ = false;

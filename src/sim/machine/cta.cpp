@@ -35,6 +35,7 @@ void Cta::start(LaunchContext const& launch, Dim3 block) {
   barriers_ = {};
   mbarriers_.clear();
   invalidated_.clear();
+  launch_refused = {};
   mbarriers_initialised_ = 0;
   shared_.reset(launch.kernel->shared_bytes);
   tensor_.reset(spec_of(generation_).tensor_memory);

@@ -275,9 +275,16 @@ class Cta {
   /// "lane 17, column 40 of tmem": counted from the beginning of what was allocated, and named
   /// after the buffer that has its address.
   std::string tensor_place(int lane, int column) const;
-  /// The current thread's warp takes columns, and waits until they are free. Returns the first.
-  int take_tensor_columns(int columns, SourceLocation where, std::string holder);
+  /// The current thread's warp takes columns, and waits until they are free; of a pair, until the
+  /// other CTA asks for them, too. Returns the first.
+  int take_tensor_columns(TensorAllocation wanted);
   void give_back_tensor_columns(int column);
+  /// The other CTA of the pair, whose rank differs in the last bit; null where there is none.
+  Cta* pair_peer() const;
+
+  /// Where a thread has seen that there is no cluster to cancel (cluster launch control); line 0:
+  /// none has.
+  SourceLocation launch_refused;
 
   // cp.async (async_copies.cpp).
 
@@ -354,6 +361,9 @@ class Cta {
   void mbarrier_waiters(std::vector<std::string>& clauses) const;
   void tensor_waiters(std::vector<std::string>& clauses) const;
   void check_tensor_memory_freed();
+  void give_tensor_columns(TensorAllocation const& allocation);
+  bool grant_to_pair(Cta& peer);
+  void wake_tensor_waiters();
   /// Where somebody waits; line 0 where nobody does.
   SourceLocation waiting_place() const;
 

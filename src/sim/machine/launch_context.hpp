@@ -8,8 +8,11 @@ namespace tegula::sim {
 /// Lets clusters that run on several host threads pass a point in the order of their indices, so
 /// that what they do there (atomics on global memory) does not depend on the host.
 class TurnKeeper;
-/// Lets those of a cooperative launch, which are there together, run one at a time.
+/// Lets those that are there together (of a cooperative launch, or under cluster launch control)
+/// run one at a time.
 class Baton;
+/// The clusters that wait for room, under cluster launch control.
+class PendingClusters;
 
 /// What the clusters of one launch share.
 struct LaunchContext {
@@ -18,8 +21,9 @@ struct LaunchContext {
   Options const* options;
   AllocationTable const* global;
   TurnKeeper* turns;
-  Baton* baton;  ///< null: the launch is not cooperative
-  bool stepped;  ///< an observer decides who runs, step by step
+  Baton* baton;              ///< null: the clusters do not run together
+  PendingClusters* pending;  ///< null: the launch is not under cluster launch control
+  bool stepped;              ///< an observer decides who runs, step by step
 };
 
 /// Coordinate in the grid of the CTA with the given rank in a cluster; clusters are numbered with x

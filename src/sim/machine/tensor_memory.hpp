@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,13 @@ struct TensorAllocation {
   SourceLocation where;
   int warp;            ///< who asked
   std::string holder;  ///< the name of the buffer that has the address, or empty
+  int ctas = 1;        ///< that have it: .cta_group
+};
+
+/// A tcgen05.alloc that waits for the one of the pair's other CTA.
+struct TensorPairRequest {
+  TensorAllocation wanted;
+  bool granted = false;  ///< both have been given `wanted`
 };
 
 /// A warp that waits in a tcgen05.alloc.
@@ -62,11 +70,18 @@ class TensorMemory {
   TensorAllocation const* holding(int column, int columns) const;
   /// The first of so many free columns; -1 where there are none.
   int room_for(int columns) const;
+  /// Likewise of columns that are free in both.
+  int room_for(int columns, TensorMemory const& other) const;
+  void insert(TensorAllocation const& allocation);
   int free_columns() const;
 
   std::vector<TensorAllocation> allocations;  ///< by column
   std::vector<TensorAllocation> freed;        ///< what was freed last where, for findings
   std::vector<TensorWaiter> waiters;
+  std::optional<TensorPairRequest> of_pair;
+  /// .cta_group of the CTA's instructions, and the first of them; 0: there was none
+  int cta_group = 0;
+  SourceLocation cta_group_where;
   bool relinquished = false;  ///< the CTA may allocate no more
   SourceLocation relinquished_where;
 

@@ -20,30 +20,10 @@
 #include "tegula/tensor/descriptor.hpp"
 #include "tegula/tensor/shared_tile.hpp"
 #include "tegula/tensor/tensor_memory.hpp"
+#include "tensor_memory_runs.hpp"
 
 namespace tegula {
 namespace {
-
-struct Words {
-  std::uint32_t const* in;
-  std::uint32_t* out;
-};
-
-sim::Options blackwell() { return {.generation = sim::Generation::sm100}; }
-
-/// The words that a kernel of one CTA leaves in `out`.
-template <class Kernel>
-std::vector<std::uint32_t> run(std::vector<std::uint32_t> const& in, std::size_t out_words,
-                               sim::Options const& options) {
-  sim::Machine machine(options);
-  auto* const from = static_cast<std::uint32_t*>(machine.allocate(4 * in.size(), "in"));
-  auto* const to = static_cast<std::uint32_t*>(machine.allocate(4 * out_words, "out"));
-  machine.upload(from, in.data(), 4 * in.size());
-  sim::launch<Kernel>(machine, {}, Words{from, to});
-  std::vector<std::uint32_t> result(out_words);
-  machine.download(result.data(), to, 4 * out_words);
-  return result;
-}
 
 /// Each warp stores registers by one shape, and loads its 32 lanes back row by row.
 template <TensorShape S, int Repeat> struct Moves {
@@ -157,12 +137,6 @@ TEST(TensorMemory, AllocationsWaitForColumns) {
       blackwell());
 }
 
-constexpr Major major(bool mn) { return mn ? Major::mn : Major::k; }
-template <int Bits>
-using ElementBits =
-    std::conditional_t<Bits == 8, std::uint8_t,
-                       std::conditional_t<Bits == 16, std::uint16_t, std::uint32_t>>;
-
 /// D = A B [+ D] of tiles of two steps along k in shared memory, or A in tensor memory. in: whether
 /// it accumulates, D, A (m, k) and B (n, k), a word an element.
 template <DType A, DType B, int m_, int n_, bool a_mn = false, bool b_mn = false,
@@ -267,59 +241,6 @@ struct Multiplies {
   }
 };
 
-std::uint32_t code_of(DType type, int value) {
-  float const x = static_cast<float>(value);
-  switch (type) {
-    case DType::f16:
-      return to_half(x).bits;
-    case DType::bf16:
-      return to_bfloat16(x).bits;
-    case DType::e4m3:
-      return to_float_e4m3(x).bits;
-    case DType::e5m2:
-      return to_float_e5m2(x).bits;
-    default: {
-      std::uint32_t bits = 0;
-      std::memcpy(&bits, &x, 4);
-      return bits;
-    }
-  }
-}
-
-/// Small integers, whose sums are exact.
-template <class Kernel> void expect_products(DType a_type, DType b_type) {
-  constexpr int m = Kernel::m, n = Kernel::n, k = Kernel::k;
-  std::vector<int> a(m * k), b(n * k), d(m * n);
-  std::uint32_t seed = 1;
-  auto const draw = [&](int most) {
-    seed = seed * 1664525u + 1013904223u;
-    return static_cast<int>(seed >> 16) % (2 * most + 1) - most;
-  };
-  for (int& x : a) x = draw(3);
-  for (int& x : b) x = draw(3);
-  for (int& x : d) x = draw(100);
-  for (bool const accumulate : {false, true}) {
-    std::vector<std::uint32_t> in{accumulate ? 1u : 0u};
-    for (int const x : d) in.push_back(code_of(DType::f32, x));
-    for (int const x : a) in.push_back(code_of(a_type, x));
-    for (int const x : b) in.push_back(code_of(b_type, x));
-    for (auto const completion : {sim::Completion::last, sim::Completion::first}) {
-      sim::Options options = blackwell();
-      options.completion = completion;
-      auto const out = run<Kernel>(in, static_cast<std::size_t>(m * n), options);
-      for (int row = 0; row < m; ++row) {
-        for (int column = 0; column < n; ++column) {
-          int expected = accumulate ? d[static_cast<std::size_t>(row * n + column)] : 0;
-          for (int i = 0; i < k; ++i)
-            expected += a[static_cast<std::size_t>(row * k + i)] *
-                        b[static_cast<std::size_t>(column * k + i)];
-          ASSERT_EQ(out[static_cast<std::size_t>(row * n + column)], code_of(DType::f32, expected))
-              << "row " << row << ", column " << column;
-        }
-      }
-    }
-  }
-}
 template <DType A, DType B, int m, int n, bool a_mn = false, bool b_mn = false, bool a_tmem = false>
 void expect_product() {
   expect_products<Multiplies<A, B, m, n, a_mn, b_mn, a_tmem>>(A, B);
