@@ -147,6 +147,39 @@ TEST(Selection, NeverTakesMoreWorkspaceThanThereIs) {
     }
 }
 
+// A configuration that no problem is given to costs its compilation for nothing.
+TEST(Selection, GivesEveryConfigurationOfAttentionOnHopperSomeProblem) {
+  std::set<int> chosen;
+  for (DType const dtype : {DType::f16, DType::bf16, DType::e4m3})
+    for (auto const& [dim, dim_v] :
+         {std::pair{64, 64}, {96, 96}, {128, 128}, {192, 128}, {192, 192}, {256, 256}, {576, 512}})
+      for (Exponential const exponential : {Exponential::ex2_approx, Exponential::polynomial})
+        for (bool const precise : {false, true})
+          for (bool const lengths : {false, true})
+            for (std::int64_t const seq_q : {1, 100, 1000, 8192})
+              for (std::int64_t const batch : {1, 16}) {
+                AttentionArguments a = {.dtype = dtype,
+                                        .batch = batch,
+                                        .heads = 32,
+                                        .kv_heads = dim == 576 ? 1 : 8,
+                                        .seq_q = seq_q,
+                                        .seq_k = 8192,
+                                        .head_dim = dim,
+                                        .head_dim_v = dim_v,
+                                        .exponential = exponential};
+                if (dtype == DType::e4m3) a.precise = precise;
+                if (lengths) a.seqused_k = at<std::int32_t>(0x2000);
+                try {
+                  AttentionChoice const choice = choose_attention(a, kDevice);
+                  if (choice.kernel == attention_sm90) chosen.insert(choice.configuration);
+                } catch (argument_error const&) {  // this form of it is not computed
+                }
+              }
+  for (int i = 0; i < AttentionSm90Family::table.count; ++i)
+    EXPECT_TRUE(chosen.count(i)) << to_string(configuration(attention_sm90, i));
+  EXPECT_LE(AttentionSm90Family::table.count, 40);
+}
+
 TEST(Selection, SaysWhatTheTableLacks) {
   AttentionArguments const a = {.dtype = DType::f16, .seq_q = 1, .head_dim = 96, .causal = true};
   DeviceProperties tiny = kDevice;

@@ -8,6 +8,7 @@
 #include "tegula/kernel/attention_loads.hpp"
 #include "tegula/kernel/attention_output.hpp"
 #include "tegula/kernel/attention_parts.hpp"
+#include "tegula/kernel/attention_producer.hpp"
 #include "tegula/kernel/attention_scores.hpp"
 #include "tegula/kernel/attention_sm90_config.hpp"
 #include "tegula/kernel/attention_transpose_v.hpp"
@@ -41,7 +42,7 @@ namespace tegula {
 /// The softmax of one block runs while the tensor core works on the product of the block before,
 /// and on the other consumers' products: an ordered barrier has the consumers start theirs in turn.
 ///
-/// Elsewhere: what a tile is (attention_work.hpp), how it is loaded (attention_loads.hpp), keys
+/// Elsewhere: what a tile is (attention_work.hpp), how it is loaded (attention_producer.hpp), keys
 /// that are split over CTAs (attention_parts.hpp).
 ///
 /// Legend: m, g, s, r for matrices in global memory, their tiles, shared and register tensors; tS..
@@ -55,11 +56,9 @@ template <AttentionSm90Config C> struct AttentionSm90 {
   static constexpr bool programmatic_dependent_launch = C.serving;  // by griddepcontrol_wait
   static_assert(C.consumers >= (C.serving ? 1 : 2) && C.consumers <= 3);
   static_assert(C.head_dim_v % 32 == 0, "a quad stores 32 columns");
-  using TileQ = SharedTile<T, q_tile(C)>;  // (consumer_m, head_dim, q_stages)
-  using TileK = SharedTile<T, k_tile(C)>;  // (block_n, head_dim, stages)
-  using TileV = SharedTile<T, v_tile(C)>;  // (head_dim_v, block_n, stages)
-  static constexpr int k_bytes = tma_boxes(k_tile(C)).bytes;
-  static constexpr int v_bytes = tma_boxes(loaded_v_tile(C)).bytes;
+  using TileQ = SharedTile<T, q_tile(C)>;     // (consumer_m, head_dim, q_stages)
+  using TileK = SharedTile<T, k_tile(C)>;     // (block_n, head_dim, stages)
+  using TileV = SharedTile<T, v_tile(C)>;     // (head_dim_v, block_n, stages)
   using RingQ = TmaPipeline<q_stages(C), 4>;  // a stage is one consumer's
   using Ring = TmaPipeline<C.stages, 4 * C.consumers>;
   static constexpr bool transposes = transposes_v(C);  // operands of 8 bits
@@ -173,53 +172,13 @@ template <AttentionSm90Config C> struct AttentionSm90 {
       consume(p, role, warp / 4 - 1);
     } else {
       if constexpr (C.consumers > 1) setmaxnreg_dec<producer_registers>();
-      if (warp == 0 && warp::elect_one()) produce(p, role);
+      if (warp == 0 && warp::elect_one()) AttentionProducer<C>::produce(p, role);
       if constexpr (transposes)
         if (warp >= 4 - V::warps) V::template transpose_all<Tiles, kTail>(p, role);
     }
   }
 
  private:
-  /// The producer, one thread.
-  TEGULA_DEVICE static void produce(Params const& p, Roles& role) {
-    deal_tiles<Tiles>(p, role.queue, [&](Work const& work, KeyBlocks const& blocks) {
-      fetch(p, role, work, blocks);
-    });
-  }
-
-  /// Has TMA load a tile's rows of Q, and its blocks of K and V.
-  TEGULA_DEVICE static void fetch(Params const& p, Roles& role, Work const& work,
-                                  KeyBlocks const& blocks) {
-    AttentionLoads<C> const loads{p, work};
-    auto const sQ = tensor(role.smem.q);         // (consumer_m, head_dim, q_stages)
-    auto const sK = tensor(role.smem.k);         // (block_n, head_dim, stages)
-    auto const sV = tensor(V::tile(role.smem));  // (head_dim_v, block_n, stages)
-    auto const ring_v = V::ring(role.smem);
-    auto const fetch_k = [&](int n) {
-      SharedAddr const full = role.ring_k.acquire(role.k, k_bytes);
-      loads.keys(n, sK(_, _, role.k.stage), full);
-      role.k.next();
-    };
-    auto const fetch_v = [&](int n) {
-      SharedAddr const full = ring_v.acquire(role.v, v_bytes);
-      loads.values(n, sV(_, _, role.v.stage), full);
-      role.v.next();
-    };
-    fetch_k(blocks.last - 1);  // its stage is free before that of Q
-#pragma unroll 1
-    for (int consumer = 0; consumer < C.consumers; ++consumer) {
-      bool const seen = !work.blocks_of(consumer).empty();  // else the stage goes by empty
-      SharedAddr const full = role.ring_q.acquire(role.q, seen ? loads.q_bytes(p) : 0);
-      if (seen) loads.rows(consumer, sQ(_, _, role.q.stage), full);
-      role.q.next();
-    }
-#pragma unroll 1
-    for (int n = blocks.last - 1; n >= blocks.first; --n) {
-      if (n > blocks.first) fetch_k(n - 1);
-      fetch_v(n);
-    }
-  }
-
   /// A consumer warpgroup: its 64 rows of every tile.
   TEGULA_DEVICE static void consume(Params const& p, Roles& role, int group) {
     AccumulatorO tOrO;  // (MMA, 1, 1)

@@ -383,6 +383,38 @@ void check_fence(Cta& cta, Warpgroup& group, WgmmaAccumulators const& accumulato
   }
 }
 
+/// So do registers of A, accumulators or not. Those of operations in flight are check_a's.
+void check_fence_of_a(Cta& cta, Warpgroup& group,
+                      std::array<std::uint32_t const*, kThreads> const& registers,
+                      SourceLocation where) {
+  std::vector<WgmmaRegistersOfA>& read = group.wgmma_history.read;
+  WgmmaRegistersOfA now{registers, {}, where};
+  for (std::size_t t = 0; t < registers.size(); ++t)
+    std::copy_n(registers[t], now.values[t].size(), now.values[t].begin());
+  auto const before = std::find_if(read.begin(), read.end(), [&](WgmmaRegistersOfA const& other) {
+    return other.registers == registers;
+  });
+  if (before == read.end()) {
+    read.push_back(now);
+    return;
+  }
+  auto const& in_flight = group.wgmma.operations();
+  bool const owned = std::any_of(in_flight.begin(), in_flight.end(), [&](InFlight const* other) {
+    return static_cast<WgmmaOperation const*>(other)->first_a() == registers[0];
+  });
+  auto const changed =
+      std::mismatch(now.values.begin(), now.values.end(), before->values.begin()).first;
+  if (!owned && changed != now.values.end())
+    cta.report(
+        FindingKind::register_race, where,
+        of_warpgroup(cta, static_cast<int>(changed - now.values.begin())), "", "",
+        fmt::format("registers of A were written since the wgmma.mma_async before that reads them "
+                    "({}), without a wgmma.fence after that",
+                    place_text(before->where)),
+        {before->where, kNobody, "a wgmma_fence between the two would order them"});
+  *before = now;
+}
+
 /// Reports operations in flight that hold more registers than the warpgroup has.
 void check_registers(Cta& cta, Warpgroup const& group, SourceLocation where) {
   int const held = registers_in_flight(group);
@@ -438,6 +470,7 @@ void start(Cta& cta, Warpgroup& group, MmaSpec const& op, bool scale_d, SourceLo
                    [](std::uint64_t p) {
                      return reinterpret_cast<std::uint32_t const*>(static_cast<std::uintptr_t>(p));
                    });
+    if (cta.checking()) check_fence_of_a(cta, group, registers, where);
     operation->take_a(registers);
   } else {
     operation->take_a(cta, a);
@@ -525,7 +558,8 @@ void check_wgmma_register(Cta& cta, void const* place, SourceLocation where) {
 void wgmma_fence(SourceLocation where) {
   perform(Instruction::wgmma_fence, where, [=](Cta& cta) {
     if (!cta.meet_warpgroup(Instruction::wgmma_fence, 0, where)) return;
-    cta.warpgroup().wgmma_history = {.fenced = true, .fenced_since_wait = true, .waited_for = {}};
+    cta.warpgroup().wgmma_history = {
+        .fenced = true, .fenced_since_wait = true, .waited_for = {}, .read = {}};
     cta.release_warpgroup(where, Instruction::wgmma_fence);
   });
 }

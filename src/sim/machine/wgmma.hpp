@@ -25,11 +25,19 @@ struct WgmmaAccumulators {
   SourceLocation where;  ///< of the last operation
 };
 
+/// What a wgmma read as A from the warpgroup's registers, four of each thread.
+struct WgmmaRegistersOfA {
+  std::array<std::uint32_t const*, 128> registers;
+  std::array<std::array<std::uint32_t, 4>, 128> values;
+  SourceLocation where;  ///< of the wgmma
+};
+
 /// What a warpgroup's wgmma leave behind, for the checks of those that follow.
 struct WgmmaHistory {
   bool fenced = false;             ///< there was a wgmma.fence
   bool fenced_since_wait = false;  ///< and one since the last wgmma.wait_group
   std::vector<std::shared_ptr<WgmmaAccumulators>> waited_for;  ///< since the last wgmma.fence
+  std::vector<WgmmaRegistersOfA> read;  ///< likewise; each register once, as it was read last
 };
 
 }  // namespace tegula::sim

@@ -91,6 +91,38 @@ TEST(WgmmaChecker, RegistersThatWereWrittenNeedAFence) {
   EXPECT_EQ(f.other.line, ScaledWithoutFence::line);
 }
 
+template <bool Fence> struct RewritesAWithoutFence : BrokenWgmma {
+  static constexpr MmaSpec op =
+      warpgroup_mma(kOp.a, kOp.b, kOp.d, kOp.n, Major::k, Major::k, MmaOperands::rs);
+  static constexpr int line = __LINE__ + 10;
+  void operator()(Params const&, SharedStorage& smem) const {
+    clear_both(smem);
+    float d[8] = {};
+    std::uint32_t a[4] = {};
+    wgmma_fence();
+    for (int step = 0; step < 3; ++step) {
+      // Without a fence the second is in order, for nobody wrote what it reads.
+      if (step == 2 && thread_idx() == 37) a[1] = 1;
+      if (Fence) wgmma_fence();
+      wgmma<op>(d, a, matrix_descriptor(tensor(smem.b)), true);
+      wgmma_commit_group();
+      wgmma_wait_group<0>();
+    }
+  }
+};
+
+TEST(WgmmaChecker, RegistersOfAThatWereWrittenNeedAFence) {
+  EXPECT_TRUE(report_of<RewritesAWithoutFence<true>>().ok());
+  using Kernel = RewritesAWithoutFence<false>;
+  Finding const f = only_finding(report_of<Kernel>(), FindingKind::register_race, Kernel::line);
+  EXPECT_EQ(f.warp, 1);
+  EXPECT_EQ(f.lane, 5);
+  EXPECT_NE(f.message.find("registers of A were written since the wgmma.mma_async before"),
+            std::string::npos)
+      << f.message;
+  EXPECT_EQ(f.order, "a wgmma_fence between the two would order them");
+}
+
 template <bool Wait> struct WritesAccumulatorInFlight : BrokenWgmma {
   static constexpr int line = __LINE__ + 5;
   void operator()(Params const&, SharedStorage& smem) const {

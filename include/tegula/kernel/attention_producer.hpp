@@ -1,0 +1,65 @@
+#pragma once
+
+#include "tegula/arch/shared.hpp"
+#include "tegula/kernel/attention_loads.hpp"
+#include "tegula/kernel/attention_sm90_config.hpp"
+#include "tegula/kernel/attention_transpose_v.hpp"
+#include "tegula/kernel/attention_work.hpp"
+
+namespace tegula {
+
+/// The producer of attention_sm90, one thread of the CTA: it deals the tiles out, and has TMA fill
+/// the rings of K and V and the consumers' rows of Q. `Roles` are the kernel's handles of these.
+template <AttentionSm90Config C> class AttentionProducer {
+  using Params = AttentionSm90Params;
+  using Tiles = AttentionTiles<C>;
+  using Work = typename Tiles::Work;
+  using V = LoadedV<C>;
+  static constexpr int k_bytes = tma_boxes(k_tile(C)).bytes;
+  static constexpr int v_bytes = tma_boxes(loaded_v_tile(C)).bytes;
+
+ public:
+  /// Every tile of the CTA, to the queue and to shared memory. By one thread.
+  template <class Roles> TEGULA_DEVICE static void produce(Params const& p, Roles& role) {
+    deal_tiles<Tiles>(p, role.queue, [&](Work const& work, KeyBlocks const& blocks) {
+      fetch(p, role, work, blocks);
+    });
+  }
+
+ private:
+  /// Has TMA load a tile's rows of Q, and its blocks of K and V.
+  template <class Roles>
+  TEGULA_DEVICE static void fetch(Params const& p, Roles& role, Work const& work,
+                                  KeyBlocks const& blocks) {
+    AttentionLoads<C> const loads{p, work};
+    auto const sQ = tensor(role.smem.q);         // (consumer_m, head_dim, q_stages)
+    auto const sK = tensor(role.smem.k);         // (block_n, head_dim, stages)
+    auto const sV = tensor(V::tile(role.smem));  // (head_dim_v, block_n, stages)
+    auto const ring_v = V::ring(role.smem);
+    auto const fetch_k = [&](int n) {
+      SharedAddr const full = role.ring_k.acquire(role.k, k_bytes);
+      loads.keys(n, sK(_, _, role.k.stage), full);
+      role.k.next();
+    };
+    auto const fetch_v = [&](int n) {
+      SharedAddr const full = ring_v.acquire(role.v, v_bytes);
+      loads.values(n, sV(_, _, role.v.stage), full);
+      role.v.next();
+    };
+    fetch_k(blocks.last - 1);  // its stage is free before that of Q
+#pragma unroll 1
+    for (int consumer = 0; consumer < C.consumers; ++consumer) {
+      bool const seen = !work.blocks_of(consumer).empty();  // else the stage goes by empty
+      SharedAddr const full = role.ring_q.acquire(role.q, seen ? loads.q_bytes(p) : 0);
+      if (seen) loads.rows(consumer, sQ(_, _, role.q.stage), full);
+      role.q.next();
+    }
+#pragma unroll 1
+    for (int n = blocks.last - 1; n >= blocks.first; --n) {
+      if (n > blocks.first) fetch_k(n - 1);
+      fetch_v(n);
+    }
+  }
+};
+
+}  // namespace tegula

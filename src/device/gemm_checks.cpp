@@ -1,0 +1,160 @@
+// What a GEMM asks of its arguments, with a sentence for each that is not so.
+
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+#include "argument_checker.hpp"
+#include "problem.hpp"
+#include "tegula/device/arguments.hpp"
+#include "tegula/device/gemm_plan.hpp"
+
+namespace tegula {
+namespace {
+
+using namespace device;
+
+class GemmChecker : Checker {
+ public:
+  explicit GemmChecker(GemmArguments const& arguments)
+      : Checker("gemm"), g_(with_defaults(arguments)) {}
+
+  void run(int compute_capability) const {
+    architecture(compute_capability);
+    types(compute_capability);
+    major("a_major", "in", g_.a_major, g_.in);
+    major("b_major", "in_b", g_.b_major, *g_.in_b);
+    extent("m", g_.m);
+    extent("n", g_.n);
+    extent("k", g_.k);
+    extent("batch", g_.batch);
+    grid("m / 64 * n / 64 * batch", {(g_.m + 63) / 64, (g_.n + 63) / 64, g_.batch});
+    int const in_bytes = bits(g_.in) / 8, out_bytes = bits(*g_.out) / 8;
+    bool const a_k = g_.a_major == Major::k, b_k = g_.b_major == Major::k;
+    pointer("a", g_.a, in_bytes);
+    pointer("b", g_.b, in_bytes);
+    pointer("d", g_.d, out_bytes);
+    if (g_.beta != 0) {
+      if (g_.c == nullptr)
+        refuse_argument(
+            "gemm: c is a null pointer and beta is {}; c must be a device pointer where beta is not 0.",
+            g_.beta);
+      pointer("c", g_.c, out_bytes);
+    }
+    optional_pointer("bias", g_.bias, out_bytes);
+    optional_pointer("scale_a", g_.scale_a, alignof(float));
+    optional_pointer("scale_b", g_.scale_b, alignof(float));
+    for (auto const& [name, input] : {std::pair<char const*, void const*>("a", g_.a),
+                                      {"b", g_.b},
+                                      {"bias", g_.bias},
+                                      {"scale_a", g_.scale_a},
+                                      {"scale_b", g_.scale_b}})
+      if (input != nullptr) different("d", g_.d, name, input);
+    matrix("a", *g_.lda, a_k ? "k" : "m", a_k ? g_.k : g_.m, a_k ? g_.m : g_.k, *g_.a_batch_stride,
+           in_bytes);
+    matrix("b", *g_.ldb, b_k ? "k" : "n", b_k ? g_.k : g_.n, b_k ? g_.n : g_.k, *g_.b_batch_stride,
+           in_bytes);
+    matrix("d", *g_.ldd, "n", g_.n, g_.m, *g_.d_batch_stride, out_bytes);
+    rows_apart<2>("gemm", "d", g_.n,
+                  {{{"ldd", g_.m, *g_.ldd}, {"d_batch_stride", g_.batch, *g_.d_batch_stride}}});
+    if (g_.beta != 0) {
+      matrix("c", *g_.ldc, "n", g_.n, g_.m, *g_.c_batch_stride, out_bytes);
+      if (g_.c == g_.d) in_place();
+    }
+    overlaps(in_bytes, out_bytes, a_k, b_k);
+    finite("alpha", g_.alpha);
+    finite("beta", g_.beta);
+    if (static_cast<int>(g_.activation) > static_cast<int>(Activation::silu))
+      refuse_argument("gemm: activation is {}; it must be Activation::none, relu, gelu or silu.",
+                      static_cast<int>(g_.activation));
+    if (only_sm90(g_.in)) {
+      auto const obstacle = tma_obstacle(g_);
+      if (!obstacle.empty())
+        refuse_argument("gemm: {}, and {} is computed only from what TMA can address.", obstacle,
+                        to_string(g_.in));
+    }
+  }
+
+ private:
+  static bool fp8(DType type) { return type == DType::e4m3 || type == DType::e5m2; }
+  /// What no tensor-core instruction of sm_80's kernel multiplies.
+  static bool only_sm90(DType type) { return type == DType::tf32 || fp8(type); }
+
+  void types(int compute_capability) const {
+    type("in", g_.in, {DType::f16, DType::bf16, DType::tf32, DType::e4m3, DType::e5m2});
+    type("in_b", *g_.in_b, {DType::f16, DType::bf16, DType::tf32, DType::e4m3, DType::e5m2});
+    type("out", *g_.out, {DType::f16, DType::bf16, DType::f32});
+    if (g_.in != *g_.in_b && !(fp8(g_.in) && fp8(*g_.in_b)))
+      refuse_argument(
+          "gemm: in is {} and in_b is {}; both must be the same type, or each e4m3 or e5m2.",
+          to_string(g_.in), to_string(*g_.in_b));
+    if (only_sm90(g_.in) && compute_capability != 90 && compute_capability != 100)
+      refuse_argument(
+          "gemm: in is {} and the machine is sm_{}; {} is computed on sm_90 and sm_100 only.",
+          to_string(g_.in), compute_capability, to_string(g_.in));
+  }
+
+  void major(std::string_view name, std::string_view type_name, Major value, DType type) const {
+    if (value != Major::k && value != Major::mn)
+      refuse_argument("gemm: {} is {}; it must be Major::k or Major::mn.", name,
+                      static_cast<int>(value));
+    if (value == Major::mn && only_sm90(type))
+      refuse_argument(
+          "gemm: {} is Major::mn and {} is {}; of 8- and 32-bit types the tensor cores read Major::k only.",
+          name, type_name, to_string(type));
+  }
+
+  void matrix(std::string_view name, std::int64_t ld, std::string_view row_name, std::int64_t row,
+              std::int64_t rows, std::int64_t batch_stride, int element_bytes) const {
+    if (ld < row)
+      refuse_argument(
+          "gemm: ld{} is {}; it must be at least {} = {}, or the rows of {} would overlap.", name,
+          ld, row_name, row, name);
+    if (batch_stride < 0)
+      refuse_argument("gemm: {}_batch_stride is {}, which is negative; it must be at least 0.",
+                      name, batch_stride);
+    span(name, {{rows, ld}, {g_.batch, batch_stride}}, row, element_bytes);
+  }
+
+  void overlaps(int in_bytes, int out_bytes, bool a_k, bool b_k) const {
+    auto const matrix = [&](std::string_view name, void const* address, std::int64_t ld,
+                            std::int64_t rows, std::int64_t row, std::int64_t batch_stride,
+                            int bytes) {
+      return region(name, address, {{rows, ld}, {g_.batch, batch_stride}}, row, bytes);
+    };
+    Region const d = matrix("d", g_.d, *g_.ldd, g_.m, g_.n, *g_.d_batch_stride, out_bytes);
+    apart("gemm", d,
+          matrix("a", g_.a, *g_.lda, a_k ? g_.m : g_.k, a_k ? g_.k : g_.m, *g_.a_batch_stride,
+                 in_bytes));
+    apart("gemm", d,
+          matrix("b", g_.b, *g_.ldb, b_k ? g_.n : g_.k, b_k ? g_.k : g_.n, *g_.b_batch_stride,
+                 in_bytes));
+    if (g_.beta != 0 && g_.c != g_.d)
+      apart("gemm", d, matrix("c", g_.c, *g_.ldc, g_.m, g_.n, *g_.c_batch_stride, out_bytes));
+    apart("gemm", d, region("bias", g_.bias, {}, g_.n, out_bytes));
+    apart("gemm", d, region("scale_a", g_.scale_a, {}, 1, sizeof(float)));
+    apart("gemm", d, region("scale_b", g_.scale_b, {}, 1, sizeof(float)));
+  }
+
+  void in_place() const {
+    if (*g_.ldc != *g_.ldd)
+      refuse_argument(
+          "gemm: c and d are the same pointer, and ldc is {} but ldd is {}; in place, both must be equal.",
+          *g_.ldc, *g_.ldd);
+    if (g_.batch > 1 && *g_.c_batch_stride != *g_.d_batch_stride)
+      refuse_argument(
+          "gemm: c and d are the same pointer, and c_batch_stride is {} but d_batch_stride is {}; in place, "
+          "both must be equal.",
+          *g_.c_batch_stride, *g_.d_batch_stride);
+  }
+
+  GemmArguments const g_;  // with defaults
+};
+
+}  // namespace
+
+void check(GemmArguments const& arguments, int compute_capability) {
+  GemmChecker(arguments).run(compute_capability);
+}
+
+}  // namespace tegula
