@@ -197,7 +197,7 @@ def reason_of(error: BaseException) -> str:
         while line is not None and line.tb_next is not None:
             line = line.tb_next
         return f"an assertion of the file does not hold (line {line.tb_lineno if line else '?'})"
-    return re.sub(r"[-+]?\d+(\.\d+)?(e[-+]?\d+)?", "N", f"{type(error).__name__}: {text}")[:160]
+    return re.sub(r"[-+]?\d+(\.\d+)?(e[-+]?\d+)?", "N", f"{type(error).__name__}: {text}")[:240]
 
 
 def outcome_of(test: Any, case: dict[str, Any]) -> str:
@@ -245,7 +245,7 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=200)
     parser.add_argument("--without", default="")
     parser.add_argument("--dry", action="store_true")
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
     for switch in filter(None, given.without.split(",")):
         os.environ[f"FLASH_ATTENTION_DISABLE_{switch.upper()}"] = "TRUE"
     put_modules_in_place()
