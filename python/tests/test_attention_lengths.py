@@ -210,3 +210,11 @@ def test_precise_sums_of_e4m3(rng: np.random.Generator) -> None:
     left_out, precise, fast = (tegula.attention(q, k, k, precise=choice) for choice in (None, True, False))
     np.testing.assert_array_equal(left_out, precise)
     assert np.abs(fast.astype(np.float32) - precise.astype(np.float32)).max() <= 2.0**-4
+
+
+def test_lengths_of_f16(rng: np.random.Generator) -> None:
+    """For which a representative build has no kernel, but one of attention_sm80, which knows no lengths."""
+    q, k, v = values(rng, 20, 2, 64, dtype=np.float16), *(values(rng, 9, 2, 64, dtype=np.float16) for _ in range(2))
+    o = tegula.attention(q, k, v, cu_seqlens_q=np.array([0, 13, 20], np.int32), cu_seqlens_k=np.array([0, 2, 9], np.int32))
+    for rows, keys in ((slice(0, 13), slice(0, 2)), (slice(13, 20), slice(2, 9))):
+        assert np.abs(o[rows] - alone(q[rows], k[keys], v[keys])[0]).max() <= BOUND

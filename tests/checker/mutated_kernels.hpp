@@ -26,6 +26,9 @@ struct MutatedKernel {
 /// The kernel of kCases[I]: mutated_kernel.cpp.in, compiled once for each.
 template <int I> MutatedKernel mutated_kernel();
 
+/// attention_sm90 in its forms: mutated_attention.cpp.
+std::vector<MutatedKernel> mutated_attention();
+
 /// Those of the pipelines' tests.
 std::vector<MutatedKernel> mutated_pipelines();
 

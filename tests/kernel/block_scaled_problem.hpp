@@ -219,32 +219,37 @@ inline void expect_block_scaled(BlockScaledProblem const& p, BlockScaledData con
                                 std::vector<double> const& d) {
   bool const of_8bits = bits(p.config.a) == 8;
   int const step = 256 / bits(p.config.a);
-  auto const values = [&](BlockScaledOperand const& x) {
-    std::vector<double> elements;
-    for (int row = 0; row < x.rows; ++row)
-      for (int i = 0; i < x.k; ++i) elements.push_back(x.element(row, i));
-    return elements;
+  struct Factor {
+    double value;  // with its scale
+    int exponent;  // under which it is aligned
   };
-  auto const at = [&](int row, int i) { return static_cast<std::size_t>(row * p.k + i); };
-  std::vector<double> const a = values(data.a), b = values(data.b);
+  auto const factors = [&](BlockScaledOperand const& x) {
+    std::vector<Factor> all;
+    for (int row = 0; row < x.rows; ++row) {
+      for (int i = 0; i < x.k; ++i) {
+        double const element = x.element(row, i), scale = x.scale(row, i);
+        all.push_back({element * scale, held_exponent(x.how.type, scale) +
+                                            (of_8bits ? held_exponent(x.type, element) : 0)});
+      }
+    }
+    return all;
+  };
+  std::vector<Factor> const a = factors(data.a), b = factors(data.b);
   double const lost = of_8bits ? 33 * 0x1p-25 : 5 * 0x1p-35;
   for (int row = 0; row < p.m; ++row) {
     for (int column = 0; column < p.n; ++column) {
       double sum = 0, error = 0;
       for (int first = 0; first < p.k; first += step) {
         double const before = std::abs(sum);
-        double largest = 0;
+        int exponent = -1000;
         for (int i = first; i < std::min(p.k, first + step); ++i) {
-          double const x = a[at(row, i)], y = b[at(column, i)];
-          double const s = data.a.scale(row, i), t = data.b.scale(column, i);
-          sum += x * y * s * t;
-          int exponent =
-              held_exponent(p.config.scale.type, s) + held_exponent(p.config.scale.type, t);
-          if (of_8bits) exponent += held_exponent(p.config.a, x) + held_exponent(p.config.b, y);
-          largest = std::max(largest, std::ldexp(1.0, std::max(exponent, -1000)));
+          Factor const& x = a[static_cast<std::size_t>(row * p.k + i)];
+          Factor const& y = b[static_cast<std::size_t>(column * p.k + i)];
+          sum += x.value * y.value;
+          exponent = std::max(exponent, x.exponent + y.exponent);
         }
         double const held = std::max(before, std::abs(sum)) + error;
-        error += lost * std::max(largest, held) + 0x1p-23 * held + 0x1p-149;
+        error += lost * std::max(std::ldexp(1.0, exponent), held) + 0x1p-23 * held + 0x1p-149;
       }
       double const rounding = p.config.out == DType::bf16 ? 0x1p-8 : 0;
       double const bound = error + rounding * (std::abs(sum) + error);

@@ -318,7 +318,7 @@ requires(C.latent) struct AttentionSm90<C> {
       st_shared(shared_address(&role.smem.rows[0][row]), softmax.offset[r]);
       st_shared(shared_address(&role.smem.rows[1][row]), sum);
     });
-    role.ring_p.commit(role.p.stage);
+    role.ring_p.commit(role.p.stage);  // of it wgmma reads nothing
     role.p.next();
   }
   /// ... where the first lane of a quad has the sum.

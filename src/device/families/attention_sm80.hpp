@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "attention_serving.hpp"
 #include "describe.hpp"
 #include "family_traits.hpp"
 #include "problem.hpp"
@@ -24,6 +25,7 @@ template <> struct FamilyTraits<AttentionSm80Family> {
     if (a.window_left || (a.window_right && !a.causal)) return "a window";
     if (a.softcap != 0) return "a softcap";
     if (a.sink != nullptr) return "a sink";
+    if (needs_serving(a)) return "sequences of their own lengths";
     if (c.exponential != a.exponential) return "another exponential";
     if (static_cast<std::size_t>(shared_bytes(c)) > device.shared_bytes)
       return "more shared memory than the device has";
