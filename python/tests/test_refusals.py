@@ -201,7 +201,7 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: Kernel("/nowhere/k.cpp", "k"), "Kernel: source is '/nowhere/k.cpp', which cannot be read"),
     (lambda: Kernel("struct k;\n", "k", include=3), "Kernel: include is 3; it must be a tuple of folders."),  # type: ignore[arg-type]
     (lambda: tegula.kernels.compile(""), "no kernel is named '', or begins so; 'tegula info' lists them."),
-    (lambda: tegula.kernels.compile("append_keys", "sm_1"), "the architecture is 'sm_1'; it must be one that NVRTC knows"),
+    (lambda: tegula.kernels.compile("append_keys", "sm_1"), "arch is 'sm_1'; it must be an architecture that NVRTC knows"),
     # sizes beyond any memory or the kernels' arithmetic
     (attention(B, strided(1, 2**33, 2, 64), strided(1, 2**33, 2, 64)), "attention: seq_k is 8589934592, beyond the 32-bit arithmetic of a tile"),
 ]

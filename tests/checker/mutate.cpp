@@ -55,7 +55,9 @@ std::string source_line(std::string const& path, int line) {
   static std::map<std::string, std::vector<std::string>> files;
   auto& lines = files[path];
   if (lines.empty()) {
-    std::ifstream in(path);
+    // A compiler cache may have made the path relative to the folder of the build.
+    std::size_t const inside = path.rfind("include/tegula/");
+    std::ifstream in(inside == std::string::npos ? path : TEGULA_SOURCE "/" + path.substr(inside));
     for (std::string text; std::getline(in, text);) lines.push_back(text);
   }
   if (line < 1 || static_cast<std::size_t>(line) > lines.size()) return "";

@@ -61,25 +61,27 @@ template <AppendKeysConfig C> struct AppendKeys {
       if (static_cast<unsigned>(page) >= static_cast<unsigned>(p.pages)) trap();
       to = place - number * p.page_size;
     }
-    for (AppendedTensor const* const x : {&p.k, &p.v}) {
-      char const* const from = static_cast<char const*>(x->from) + of_batch * x->from_stride.batch +
-                               token * x->from_stride.seq + head * x->from_stride.head;
-      char* const target = static_cast<char*>(x->to) + page * x->to_stride.batch +
-                           to * x->to_stride.seq + head * x->to_stride.head;
+    auto const copy_row = [&](AppendedTensor const& x) {
+      char const* const from = static_cast<char const*>(x.from) + of_batch * x.from_stride.batch +
+                               token * x.from_stride.seq + head * x.from_stride.head;
+      char* const target = static_cast<char*>(x.to) + page * x.to_stride.batch +
+                           to * x.to_stride.seq + head * x.to_stride.head;
       if constexpr (C.quantises) {
-        float const descale = x->descale == nullptr
+        float const descale = x.descale == nullptr
                                   ? 1.0f
-                                  : ld_global<float>(x->descale + batch * p.descale_stride.batch +
+                                  : ld_global<float>(x.descale + batch * p.descale_stride.batch +
                                                      head * p.descale_stride.head);
-        for (int piece = lane_id(); piece < x->pieces; piece += kWarpSize)
+        for (int piece = lane_id(); piece < x.pieces; piece += kWarpSize)
           st_global(target + 16 * piece, p.new_dtype == DType::f16
                                              ? quantised<half>(from + 32 * piece, descale)
                                              : quantised<bfloat16>(from + 32 * piece, descale));
       } else {
-        for (int piece = lane_id(); piece < x->pieces; piece += kWarpSize)
+        for (int piece = lane_id(); piece < x.pieces; piece += kWarpSize)
           st_global(target + 16 * piece, ld_global<RegisterBits<16>>(from + 16 * piece));
       }
-    }
+    };
+    copy_row(p.k);
+    copy_row(p.v);
   }
 
   /// 16 elements of T, divided, as e4m3.

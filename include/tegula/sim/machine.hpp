@@ -80,7 +80,7 @@ struct Options {
   /// Threads of the host that run clusters side by side; 0: as many as the host has cores. Results
   /// and reports do not depend on it.
   int workers = 0;
-  /// Stack of a simulated thread. A guard page lies below it: a deeper stack is named on the
+  /// Stack of a simulated thread. A guard of 1 MiB lies below it: a deeper stack is named on the
   /// standard error and ends the process with a memory fault.
   std::size_t stack_bytes = 256 * 1024;
   /// Called with (CTAs done, CTAs in all) after each cluster, one call at a time, from any of the

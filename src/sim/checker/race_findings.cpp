@@ -179,6 +179,7 @@ void Checker::async_race(Cta& cta, InFlight const& operation, bool write, Confli
   Culprit const who = culprit(conflict.agent);
   std::string const whose =
       conflict.warpgroup ? fmt::format("warp {}", who.warp) : agent_text(cta, conflict.agent);
+  char const* const barrier = who.cta == self.cta ? "a barrier" : "a cluster::sync";
   Opposite opposite{other.where, {who.cta, who.warp, conflict.warpgroup ? -1 : who.lane}, ""};
   if (conflict.unfenced) {
     bool const group = operation.instruction == Instruction::wgmma_mma_async;
@@ -201,10 +202,11 @@ void Checker::async_race(Cta& cta, InFlight const& operation, bool write, Confli
   }
   if (conflict.wrote) {
     opposite.order = fmt::format(
-        "{} after the write, and then a barrier or an arrival on an mbarrier and a wait for it, would order them",
+        "{} after the write, and then {} or an arrival on an mbarrier and a wait for it, would order them",
         other.instruction == Instruction::cp_async
             ? "a cp.async.wait_group and a fence_proxy_async_shared"
-            : "a fence_proxy_async_shared");
+            : "a fence_proxy_async_shared",
+        barrier);
     cta.report(FindingKind::data_race, operation.where, self, cta.buffer_name(address), place,
                fmt::format("{} {} {}, which {} wrote by {} ({}), and nothing orders the two", name,
                            verb, place, whose, other_name, place_text(other.where)),
@@ -216,7 +218,9 @@ void Checker::async_race(Cta& cta, InFlight const& operation, bool write, Confli
           ? fmt::format(
                 "an arrival of {} on an mbarrier after its wgmma_wait_group, and a wait for it, would order them",
                 whose)
-          : "an arrival on an mbarrier after the read, or a barrier, and a wait for it would order them";
+          : fmt::format(
+                "an arrival on an mbarrier after the read, or {}, and a wait for it would order them",
+                barrier);
   cta.report(FindingKind::async_overwrite, operation.where, self, cta.buffer_name(address), place,
              fmt::format("{} writes {}, which {} reads by {} ({}), and nothing orders that before",
                          name, place, whose, other_name, place_text(other.where)),

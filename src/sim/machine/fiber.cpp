@@ -20,7 +20,11 @@ std::size_t page_bytes() {
 /// one is given back, so that what touched() says stays near what its fiber did.
 constexpr std::size_t kKeptDepth = 16 * 1024;
 
-/// Mappings of stacks, guard page included, that no fiber has now. Mapping each anew takes more
+/// No access below a stack is allowed for so many bytes: a frame of a large array may begin there,
+/// and its lowest variables be written first.
+constexpr std::size_t kGuardBytes = std::size_t{1} << 20;
+
+/// Mappings of stacks, guards included, that no fiber has now. Mapping each anew takes more
 /// time than a small kernel. Threads may share it.
 class Mappings {
  public:
@@ -62,15 +66,19 @@ FiberStack::FiberStack(std::size_t bytes, int colour) {
   std::size_t const page = page_bytes();
   bytes_ = (bytes + page - 1) / page * page;
   shift_ = static_cast<std::size_t>(colour) * 64 % page;
-  mapping_bytes_ = bytes_ + page;
+  mapping_bytes_ = bytes_ + kGuardBytes;
   mapping_ = mappings().take(mapping_bytes_);
-  if (mapping_ == nullptr) {
-    mapping_ = mmap(nullptr, mapping_bytes_, PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  bool const kept = mapping_ != nullptr;
+  if (!kept) {
+    mapping_ = mmap(nullptr, mapping_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                    -1, 0);
     if (mapping_ == MAP_FAILED) throw std::bad_alloc();
-    mprotect(mapping_, page, PROT_NONE);
   }
-  bottom_ = static_cast<char*>(mapping_) + page;
+  bottom_ = static_cast<char*>(mapping_) + kGuardBytes;
+  if (!kept && mprotect(bottom_, bytes_, PROT_READ | PROT_WRITE) != 0) {
+    munmap(mapping_, mapping_bytes_);
+    throw std::bad_alloc();
+  }
 #if TEGULA_SIM_ASAN
   __asan_unpoison_memory_region(bottom_, bytes_);  // what an earlier stack at this address left
 #endif

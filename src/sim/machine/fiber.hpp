@@ -32,7 +32,7 @@
 
 namespace tegula::sim {
 
-/// Memory for the stack of one fiber, with a guard page below it.
+/// Memory for the stack of one fiber, with a guard below it: memory that may not be accessed.
 class FiberStack {
  public:
   /// `colour` shifts the top of the stack by a multiple of a cache line, so that the hot frames
@@ -46,7 +46,7 @@ class FiberStack {
   void* bottom() const { return bottom_; }
   std::size_t bytes() const { return bytes_; }
   void* top() const { return static_cast<char*>(bottom_) + bytes_ - shift_; }
-  /// Whether the address is in its guard page.
+  /// Whether the address is in its guard.
   bool guards(void const* address) const { return address >= mapping_ && address < bottom_; }
   /// The part of it that has ever been touched, in whole pages.
   std::size_t touched() const;

@@ -6,7 +6,7 @@
 namespace tegula::sim {
 
 /// While it lives, a simulated thread that runs on this host thread and runs over its stack into
-/// the guard page is named on the standard error before the process ends of the memory fault. Any
+/// the guard below is named on the standard error before the process ends of the memory fault. Any
 /// other fault is left to whoever handled it before.
 class StackOverflowReport {
  public:

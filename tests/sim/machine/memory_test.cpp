@@ -144,5 +144,21 @@ TEST(LaunchDeathTest, AStackOverflowNamesTheThread) {
       "OverflowsStack, CTA .0, 0, 0., warp 0, lane 0: the simulated thread needs more than its 65536 bytes of stack");
 }
 
+/// First writes far below its stack.
+struct StepsOverItsStack : Broken {
+  void operator()(Params const& p, SharedStorage&) const {
+    char volatile deep[900000];
+    deep[0] = 1;
+    st_global(p.out + lane_id(), static_cast<std::uint8_t>(deep[0]));
+  }
+};
+
+TEST(LaunchDeathTest, SoDoesAFrameThatBeginsBelowTheStack) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(
+      report_of<StepsOverItsStack>({.workers = 1, .stack_bytes = 64 * 1024}),
+      "StepsOverItsStack, CTA .0, 0, 0., warp 0, lane 0: the simulated thread needs more than its 65536 bytes of stack");
+}
+
 }  // namespace
 }  // namespace tegula
