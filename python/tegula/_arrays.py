@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._problems import CODES, Operand, normalised
-from .errors import ArgumentError
+from .errors import ArgumentError, shown
 
 # The library's types by NumPy's name of the elements (ml_dtypes' where NumPy has none).
 _BY_NUMPY = {
@@ -21,15 +21,15 @@ _BY_NUMPY = {
 _RAW = {"bf16": "uint16", "f16": "uint16", "e4m3": "uint8", "e5m2": "uint8"}
 
 
-def _dtype_of(operation: str, name: str, array: npt.NDArray[Any], said: str | None) -> str:
+def _dtype_of(operation: str, name: str, array: npt.NDArray[Any], said: Any, option: str) -> str:
     """The library's name of an array's elements: what `said` says of raw ones, else what the array's own type is."""
     if said is not None and (not isinstance(said, str) or said not in CODES):
-        raise ArgumentError(f"{operation}: dtype is {said!r}; it must be one of {', '.join(CODES)}.")
+        raise ArgumentError(f"{operation}: {option} is {shown(said)}; it must be one of {', '.join(CODES)}.")
     own = _BY_NUMPY.get(array.dtype.name)
     if own is not None:
         if said in (None, own) or (own == "f32" and said == "tf32"):
             return said or own
-        raise ArgumentError(f"{operation}: {name} has elements of type {array.dtype}, and dtype is {said!r}.")
+        raise ArgumentError(f"{operation}: {name} has elements of type {array.dtype}, and {option} is {shown(said)}.")
     if said is None:
         raw = " (raw bits need dtype=)" if array.dtype.name in ("uint8", "uint16") else ""
         raise ArgumentError(
@@ -65,15 +65,15 @@ def is_raw(array: Any) -> bool:
     return isinstance(array, np.ndarray) and array.dtype.name in ("uint8", "uint16")
 
 
-def operand(operation: str, name: str, array: Any, said: str | None = None) -> Operand:
-    """An array of the caller's. `said` is what raw bits are. Raises ArgumentError."""
+def operand(operation: str, name: str, array: Any, said: Any = None, option: str = "dtype") -> Operand:
+    """An array of the caller's. `said` is what raw bits are, the caller's `option`. Raises ArgumentError."""
     if not isinstance(array, np.ndarray):
         raise ArgumentError(f"{operation}: {name} is {type(array).__name__}; a NumPy array is needed.")
     if isinstance(array, np.ma.MaskedArray):
         raise ArgumentError(f"{operation}: {name} is a masked array, and masks are not looked at: use .filled().")
     if not array.dtype.isnative:
         raise ArgumentError(f"{operation}: {name} has bytes in the other order than this machine; use .astype.")
-    dtype = _dtype_of(operation, name, array, said)
+    dtype = _dtype_of(operation, name, array, said, option)
     remedy = f"np.ascontiguousarray({name})"
     for extent, stride in zip(array.shape, array.strides):
         if extent > 1 and (stride < 0 or stride % array.itemsize):

@@ -7,9 +7,9 @@ import operator
 from ctypes import byref, c_float, c_int32, c_int64
 from typing import Any, NamedTuple
 
-from ._library import LEFT_OUT, AttentionArguments, TokenStrides, check, library
+from ._library import LEFT_OUT, AttentionArguments, TokenStrides, check, flag, library
 from ._problems import CODES, Operand, real
-from .errors import ArgumentError
+from .errors import ArgumentError, shown
 from .machine import Machine
 
 # Arguments that are arrays: of elements, of factors in f32, and of int32.
@@ -74,10 +74,10 @@ def _window(window: Any) -> list[int]:
         left, right = window
         limits = [LEFT_OUT if limit is None else operator.index(limit) for limit in (left, right)]
     except (TypeError, ValueError):
-        raise ArgumentError(f"attention: window is {window!r}; it must be a pair of integers or None.") from None
+        raise ArgumentError(f"attention: window is {shown(window)}; it must be a pair of integers or None.") from None
     for limit in limits:
         if limit != LEFT_OUT and not 0 <= limit < 2**62:
-            raise ArgumentError(f"attention: window is {window!r}; its limits must be from 0 to 2^62, or None.")
+            raise ArgumentError(f"attention: window is {shown(window)}; its limits must be from 0 to 2^62, or None.")
     return limits
 
 
@@ -88,15 +88,10 @@ def _count(name: str, value: Any, otherwise: int) -> int:
     try:
         number = operator.index(value)
     except TypeError:
-        raise ArgumentError(f"attention: {name} is {value!r}; it must be an integer.") from None
+        raise ArgumentError(f"attention: {name} is {shown(value)}; it must be an integer.") from None
     if not 1 <= number < 2**31:
         raise ArgumentError(f"attention: {name} is {number}; it must be from 1 to 2^31 - 1.")
     return number
-
-
-def _flag(name: str, value: Any) -> None:
-    if type(value).__name__ not in ("bool", "bool_"):
-        raise ArgumentError(f"attention: {name} is {value!r}; it must be True or False.")
 
 
 def _integers(operand: Operand, shape: tuple[int, ...]) -> int:
@@ -151,7 +146,7 @@ class Attention:
     def __init__(self, operands: dict[str, Operand], options: Options, *, on_host: bool) -> None:
         """Raises ArgumentError."""
         q, k, v = (operands[name] for name in ELEMENTS)
-        _flag("causal", options.causal)
+        flag("attention: causal", options.causal)
         if not q.type == k.type == v.type:
             raise ArgumentError(f"attention: q, k and v are of {q.type}, {k.type} and {v.type}; they must have one type.")
         self._arguments = a = AttentionArguments()
@@ -175,8 +170,7 @@ class Attention:
         a.softcap = real("attention", "softcap", options.softcap)
         self._factors()
         if options.precise is not None:
-            _flag("precise", options.precise)
-            a.precise = int(options.precise)
+            a.precise = int(flag("attention: precise", options.precise))
         a.splits = LEFT_OUT if options.splits is None else _count("splits", options.splits, 1)
         few = a.seq_q * (a.heads // max(a.kv_heads, 1)) <= _FEW_ROWS
         own = any(name in operands for name in INTEGERS)
@@ -253,6 +247,8 @@ class Attention:
             for name in ("v_new", "cu_seqlens_new"):
                 if name in given:
                     raise ArgumentError(f"attention: {name} is given and k_new is not; both are needed for keys to be appended.")
+            if options.max_seqlen_new is not None:
+                raise ArgumentError(f"attention: max_seqlen_new is {shown(options.max_seqlen_new)} and k_new is left out; it is for cu_seqlens_new.")
             return
         if ("v_new" in given) == (a.head_dim == _LATENT):
             raise ArgumentError(
@@ -347,8 +343,8 @@ class Attention:
 
     def _out_type(self, said: str | None) -> str:
         own = self._given["q"].type
-        if said is not None and said not in ("f16", "bf16"):
-            raise ArgumentError(f"attention: out_dtype is {said!r}; it must be 'f16' or 'bf16'.")
+        if said is not None and (not isinstance(said, str) or said not in ("f16", "bf16")):
+            raise ArgumentError(f"attention: out_dtype is {shown(said)}; it must be 'f16' or 'bf16'.")
         return said or ("bf16" if own == "e4m3" else own)
 
     def into(self, o: Operand, lse: int | None) -> AttentionArguments:

@@ -9,10 +9,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ._problems import CODES, Operand, normalised
-from .errors import ArgumentError
+from .errors import ArgumentError, shown
 from .machine import Machine
 
 _CUDA = 2  # kDLCUDA
+_DEFAULT_STREAM = 1  # DLPack's name of CUDA's default stream, the legacy one
 # The library's types by DLPack's code and bits, and those of raw bits.
 _BY_DLPACK = {(2, 16): "f16", (4, 16): "bf16", (2, 32): "f32", (10, 8): "e4m3", (12, 8): "e5m2"}
 _BY_TYPESTR = {"<f2": "f16", "<f4": "f32"}
@@ -49,29 +50,46 @@ class GpuOperand(NamedTuple):
     owner: object
 
 
+def maker_of(array: Any) -> str:
+    """The library that an array is of: "torch", "cupy", "jaxlib"."""
+    return type(array).__module__.partition(".")[0]
+
+
 def is_on_gpu(array: Any) -> bool:
     """Whether an array lies in the memory of a CUDA GPU, as far as it tells."""
     device = getattr(array, "__dlpack_device__", None)
     if device is not None:
-        return int(device()[0]) == _CUDA
+        try:
+            return int(device()[0]) == _CUDA
+        except Exception:  # whatever the array's library raises: PyTorch for tensors without memory
+            return False
     return hasattr(array, "__cuda_array_interface__")
 
 
-def _said_type(operation: str, name: str, own: str | None, what: str, raw_bits: int, said: str | None) -> str:
-    """The library's name of the elements: the array's own, or what `said` says of raw bits."""
+class Said(NamedTuple):
+    """What a caller says of an array's elements."""
+
+    type: str | None = None  # of raw bits, or "i32"
+    option: str = "dtype"  # by which it is said
+    of_raw_only: bool = False  # it counts for nothing where the elements have a type
+
+
+def _said_type(operation: str, name: str, own: str | None, what: str, raw_bits: int, caller: Said) -> str:
+    """The library's name of the elements: the array's own, or what the caller says of raw bits."""
+    said = None if own is not None and caller.of_raw_only else caller.type
     if said == "i32" and own != said:
         raise ArgumentError(f"{operation}: {name} has elements of {own or what}; int32 is needed.")
     if said is not None and said not in (*CODES, "i32"):
-        raise ArgumentError(f"{operation}: dtype is {said!r}; it must be one of {', '.join(CODES)}.")
+        raise ArgumentError(f"{operation}: {caller.option} is {shown(said)}; it must be one of {', '.join(CODES)}.")
     if own is not None:
         if said in (None, own) or (own == "f32" and said == "tf32"):
             return said or own
-        raise ArgumentError(f"{operation}: {name} has elements of {own}, and dtype is {said!r}.")
+        raise ArgumentError(f"{operation}: {name} has elements of {own}, and {caller.option} is {shown(said)}.")
     if said is not None and _RAW_BITS.get(said) == raw_bits:
         return said
     raise ArgumentError(
         f"{operation}: {name} has elements of {what}; f16, bf16, f32, float8_e4m3fn and float8_e5m2 are computed, and "
-        "raw bits of the type that dtype= names."
+        f"raw bits of the type that {caller.option}= names."
     )
 
 
@@ -85,19 +103,31 @@ def _compact(shape: tuple[int, ...]) -> list[int]:
     return strides
 
 
-def _by_dlpack(operation: str, name: str, array: Any, said: str | None) -> GpuOperand:
-    # -1: the caller's streams are the caller's to order; the work is queued on the current one.
+def _tensor_of(what: str, array: Any) -> tuple[object, _DLTensor]:
+    """The capsule of an array, which keeps its memory, and what it says. Raises ArgumentError.
+
+    PyTorch's and CuPy's arrays are ready on the current stream, on which the work is queued (-1: nothing is to be waited
+    for). Another library has streams of its own, and is told which one waits for the array.
+    """
+    stream = -1
+    if not makes_arrays(array):
+        stream = current_stream(int(array.__dlpack_device__()[1]), array)() or _DEFAULT_STREAM
     try:
-        capsule = array.__dlpack__(stream=-1)
+        capsule = array.__dlpack__(stream=stream)
+        pointer = _pointer_of(capsule, b"dltensor")
     except Exception as error:  # whatever the array's library raises
-        raise ArgumentError(f"{operation}: {name} does not give its memory by DLPack: {error}") from error
-    tensor = _DLTensor.from_address(_pointer_of(capsule, b"dltensor"))
+        raise ArgumentError(f"{what} does not give its memory by DLPack: {error}") from error
+    return capsule, _DLTensor.from_address(pointer)
+
+
+def _by_dlpack(operation: str, name: str, array: Any, said: Said) -> GpuOperand:
+    capsule, tensor = _tensor_of(f"{operation}: {name}", array)
     shape = tuple(tensor.shape[i] for i in range(tensor.ndim))
     said_strides = [tensor.strides[i] for i in range(tensor.ndim)] if tensor.strides else _compact(shape)
     strides = normalised(shape, said_strides)
     own = _BY_DLPACK.get((tensor.code, tensor.bits)) if tensor.lanes == 1 else None
-    if said == "i32" and (tensor.code, tensor.bits) == (0, 32):
-        own = said
+    if said.type == "i32" and (tensor.code, tensor.bits) == (0, 32):
+        own = "i32"
     raw = tensor.bits if tensor.code == 1 and tensor.lanes == 1 else 0
     what = f"DLPack's type {tensor.code} of {tensor.bits} bits"
     address = (tensor.data or 0) + tensor.byte_offset
@@ -106,12 +136,12 @@ def _by_dlpack(operation: str, name: str, array: Any, said: str | None) -> GpuOp
     return _checked(operation, name, operand, int(array.__dlpack_device__()[1]), capsule)
 
 
-def _by_interface(operation: str, name: str, array: Any, said: str | None) -> GpuOperand:
+def _by_interface(operation: str, name: str, array: Any, said: Said) -> GpuOperand:
     said_by_array = array.__cuda_array_interface__
     shape, typestr = tuple(said_by_array["shape"]), said_by_array["typestr"]
     size = int(typestr[2:])
     raw = 8 * size if typestr[1] == "u" else 0
-    own = said if said == "i32" and typestr == "<i4" else _BY_TYPESTR.get(typestr)
+    own = "i32" if said.type == "i32" and typestr == "<i4" else _BY_TYPESTR.get(typestr)
     dtype = _said_type(operation, name, own, typestr, raw, said)
     strides = said_by_array.get("strides") or [size * stride for stride in _compact(shape)]
     if any(stride % size for stride in strides):
@@ -129,11 +159,13 @@ def _checked(operation: str, name: str, operand: Operand, device: int, owner: ob
     return GpuOperand(operand, device, owner)
 
 
-def gpu_operand(operation: str, name: str, array: Any, said: str | None = None) -> GpuOperand:
-    """An array of the caller's. `said` is what raw bits are, or "i32". Raises ArgumentError."""
+def gpu_operand(operation: str, name: str, array: Any, said: Said = Said()) -> GpuOperand:
+    """An array of the caller's. Raises ArgumentError."""
     if not is_on_gpu(array):
         where = "in the host's memory" if hasattr(array, "__array__") or hasattr(array, "__dlpack__") else "no array"
         raise ArgumentError(f"{operation}: {name} is {where}; all operands must be on one GPU.")
+    if said.type is not None and not isinstance(said.type, str):
+        raise ArgumentError(f"{operation}: {said.option} is {shown(said.type)}; it must be one of {', '.join(CODES)}.")
     make = _by_dlpack if hasattr(array, "__dlpack__") else _by_interface
     return make(operation, name, array, said)
 
@@ -144,11 +176,7 @@ def memory_on_gpu(operation: str, array: Any) -> GpuOperand:
         said = array.__cuda_array_interface__
         operand = Operand("the array", said["typestr"], said["data"][0], tuple(said["shape"]), (), "")
         return GpuOperand(operand, _current_device(), array)
-    try:
-        capsule = array.__dlpack__(stream=-1)
-    except Exception as error:  # whatever the array's library raises
-        raise ArgumentError(f"{operation} does not give its memory by DLPack: {error}") from error
-    tensor = _DLTensor.from_address(_pointer_of(capsule, b"dltensor"))
+    capsule, tensor = _tensor_of(operation, array)
     shape = tuple(tensor.shape[i] for i in range(tensor.ndim))
     operand = Operand("the array", f"{tensor.code}", (tensor.data or 0) + tensor.byte_offset, shape, (), "")
     return GpuOperand(operand, int(array.__dlpack_device__()[1]), capsule)
@@ -176,18 +204,25 @@ def _current_device() -> int:
     return int(cupy.cuda.Device().id) if cupy is not None else 0
 
 
-def current_stream(device: int) -> Callable[[], int]:
-    """What gives the current stream of a GPU, as PyTorch or CuPy has it where one of them is in use; else the default one."""
-    torch = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_initialized():
+def current_stream(device: int, array: Any) -> Callable[[], int]:
+    """What gives the current stream of a GPU as the array's library has it, PyTorch or CuPy; for an array of another one as
+    either has it that is in use; else the default one."""
+    maker, torch, cupy = maker_of(array), sys.modules.get("torch"), sys.modules.get("cupy")
+    if torch is not None and maker != "cupy" and torch.cuda.is_initialized():
         raw = getattr(torch._C, "_cuda_getCurrentRawStream", None)
         if raw is not None:
             return functools.partial(raw, device)
         return lambda: int(torch.cuda.current_stream(device).cuda_stream)
-    cupy = sys.modules.get("cupy")
     if cupy is not None:
         return lambda: int(cupy.cuda.get_current_stream().ptr)
     return lambda: 0
+
+
+def stream_of(operation: str, stream: Any) -> int:
+    """A caller's stream. Raises ArgumentError."""
+    if not isinstance(stream, int) or isinstance(stream, bool) or not 0 <= stream < 2**64:
+        raise ArgumentError(f"{operation}: stream is {shown(stream)}; the address of a cudaStream_t is needed, an integer.")
+    return stream
 
 
 _NAMES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "tf32": "float32", "u8": "uint8"}
@@ -195,12 +230,12 @@ _NAMES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "tf32": "float
 
 def makes_arrays(like: Any) -> bool:
     """Whether `empty` can make arrays of the library that made `like`."""
-    return type(like).__module__.partition(".")[0] in ("torch", "cupy")
+    return maker_of(like) in ("torch", "cupy")
 
 
 def empty(operation: str, like: Any, shape: tuple[int, ...], dtype: str) -> Any:
     """A new array of the library that made `like`, on its GPU. Raises ArgumentError where that cannot be done."""
-    maker = type(like).__module__.partition(".")[0]
+    maker = maker_of(like)
     module = sys.modules.get(maker)
     if maker == "torch" and module is not None:
         return module.empty(shape, dtype=getattr(module, _NAMES[dtype]), device=like.device)

@@ -6,7 +6,7 @@ import ctypes
 from ctypes import byref
 from typing import Any
 
-from ._library import LEFT_OUT, GemmInputsArguments, GroupedGemmArguments, int32, library
+from ._library import LEFT_OUT, GemmInputsArguments, GroupedGemmArguments, flag, int32, integer, library
 from ._places import Place
 from ._problems import CODES, Operand
 from .errors import ArgumentError
@@ -19,11 +19,15 @@ _QUANTIZE_ROWS, _QUANTIZE_BLOCKS, _TRANSFORM_SCALES, _GROUP_BOUNDS = 0, 1, 2, 3
 
 
 def ceil_div(x: int, y: int) -> int:
-    return -(-x // y)
+    """x / y rounded up. Raises ArgumentError for what are no integers, and for a y below 1."""
+    divisor = integer("ceil_div: y", y)
+    if divisor < 1:
+        raise ArgumentError(f"ceil_div: y is {y}; it must be at least 1.")
+    return -(-integer("ceil_div: x", x) // divisor)
 
 
 def align(x: int, y: int) -> int:
-    """x rounded up to a multiple of y."""
+    """x rounded up to a multiple of y. Raises ArgumentError as ceil_div does."""
     return ceil_div(x, y) * y
 
 
@@ -47,7 +51,7 @@ class Inputs:
         blocks = ceil_div(columns, BLOCK)
         scales = self.place.empty((ceil_div(rows, BLOCK), blocks) if of_blocks else (blocks, align(rows, 4)), "f32")
         g = self._arguments(_QUANTIZE_BLOCKS if of_blocks else _QUANTIZE_ROWS)
-        g.in_x, g.out, g.power_of_two = CODES[of.type], CODES["e4m3"], int(bool(power_of_two))
+        g.in_x, g.out, g.power_of_two = CODES[of.type], CODES["e4m3"], flag(f"{self.operation}: use_ue8m0", power_of_two)
         g.rows, g.columns, g.x, g.ldx = rows, columns, of.address, max(of.strides[0], columns)
         g.q = self._address(q)
         g.scales = self._address(scales)

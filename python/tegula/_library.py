@@ -220,12 +220,12 @@ def _load() -> ctypes.CDLL:
             f"tegula: its library {path} cannot be loaded ({error}); install the package by 'pip install .', or set "
             "TEGULA_LIBRARY to the libtegula_c.so of a build."
         ) from error
-    for name, parameters in _FALLIBLE.items():
-        function = getattr(library, f"tegula_{name}")
-        function.argtypes, function.restype = parameters, c_int32
-    for name, (result, parameters) in _PLAIN.items():
-        function = getattr(library, f"tegula_{name}")
-        function.argtypes, function.restype = parameters, result
+    try:
+        for name, (result, parameters) in {**{name: (c_int32, of) for name, of in _FALLIBLE.items()}, **_PLAIN}.items():
+            function = getattr(library, f"tegula_{name}")
+            function.argtypes, function.restype = parameters, result
+    except AttributeError as error:
+        raise ImportError(f"tegula: {path} is of another version than the package ({error}); build both from one checkout.") from None
     if library.tegula_c_version() != C_VERSION:
         raise ImportError(
             f"tegula: {path} has version {library.tegula_c_version()} of the C interface, and the package needs "
@@ -251,15 +251,27 @@ def _name_nvrtc_folders() -> None:
 _name_nvrtc_folders()
 
 
+def integer(what: str, value: Any) -> int:
+    """An integer of any size. `what` begins the sentence that refuses."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise errors.ArgumentError(f"{what} is {errors.shown(value)}; it must be an integer.") from None
+
+
 def int32(what: str, value: Any) -> int:
     """An integer for the library, whose integers of this kind have 32 bits. `what` begins the sentence that refuses."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise errors.ArgumentError(f"{what} is {value!r}; it must be an integer.") from None
+    number = integer(what, value)
     if not -(2**31) <= number < 2**31:
         raise errors.ArgumentError(f"{what} is {number}; it must fit in 32 bits.")
     return number
+
+
+def flag(what: str, value: Any) -> bool:
+    """True or False, also NumPy's. `what` begins the sentence that refuses."""
+    if type(value).__name__ not in ("bool", "bool_"):
+        raise errors.ArgumentError(f"{what} is {errors.shown(value)}; it must be True or False.")
+    return bool(value)
 
 
 def fail(status: int) -> NoReturn:

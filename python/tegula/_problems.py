@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ._library import LEFT_OUT, GemmArguments, check, library
-from .errors import ArgumentError
+from .errors import ArgumentError, shown
 from .machine import Machine, Report
 
 # tegula_dtype, tegula_major, tegula_activation
@@ -43,9 +43,9 @@ def normalised(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, ...]:
 def real(operation: str, name: str, value: Any) -> float:
     """A finite number that f32 can hold, to within its rounding."""
     try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise ArgumentError(f"{operation}: {name} is {value!r}; it must be a number.") from None
+        number = float("" if isinstance(value, (str, bytes, bytearray)) else value)
+    except (TypeError, ValueError, RuntimeError):  # the last of tensors that have no number
+        raise ArgumentError(f"{operation}: {name} is {shown(value)}; it must be a number.") from None
     except OverflowError:
         number = float("inf")
     if not abs(number) <= _F32_MAX:
@@ -121,6 +121,13 @@ def _row_major(operand: Operand, batch: int, shape: tuple[int, ...]) -> _Matrix:
     return matrix
 
 
+def result_type(of_a: str, out_dtype: str | None) -> str:
+    """The type of C, the bias and D: the caller's, or what follows from A's. Raises ArgumentError."""
+    if out_dtype is not None and (not isinstance(out_dtype, str) or out_dtype not in ("f16", "bf16", "f32")):
+        raise ArgumentError(f"gemm: out_dtype is {shown(out_dtype)}; it must be 'f16', 'bf16' or 'f32'.")
+    return out_dtype or {"tf32": "f32", "e4m3": "bf16", "e5m2": "bf16"}.get(of_a, of_a)
+
+
 class Gemm:
     """D = activation(alpha scale_a scale_b A B + beta C + bias), all but D's memory."""
 
@@ -142,12 +149,10 @@ class Gemm:
         scale_b: int | None = None,
     ) -> None:
         """`scale_a`, `scale_b`: addresses of one f32. Raises ArgumentError."""
-        if out_dtype is not None and (not isinstance(out_dtype, str) or out_dtype not in ("f16", "bf16", "f32")):
-            raise ArgumentError(f"gemm: out_dtype is {out_dtype!r}; it must be 'f16', 'bf16' or 'f32'.")
         if not isinstance(activation, str) or activation not in _ACTIVATIONS:
-            raise ArgumentError(f"gemm: activation is {activation!r}; it must be one of {', '.join(_ACTIVATIONS)}.")
+            raise ArgumentError(f"gemm: activation is {shown(activation)}; it must be one of {', '.join(_ACTIVATIONS)}.")
         type_a, type_b = ("tf32" if operand.type == "f32" else operand.type for operand in (a, b))
-        self.out_type = out_dtype or {"tf32": "f32", "e4m3": "bf16", "e5m2": "bf16"}.get(type_a, type_a)
+        self.out_type = result_type(type_a, out_dtype)
         self._batch = batch = _batch_of([a, b] if c is None else [a, b, c])
         left, right = _matrix(a, batch), _matrix(b, batch)
         if left.columns != right.rows:

@@ -121,16 +121,15 @@ def _run(function: Any, plan: _Plan, device: torch.device, tensors: dict[str, Te
 
 
 def _gemm(
-    a: Tensor,
-    b: Tensor,
-    c: Tensor | None,
-    bias: Tensor | None,
+    *,
     alpha: float,
     beta: float,
     activation: str,
     out_dtype: torch.dtype | None,
+    **tensors: Tensor | None,
 ) -> Tensor:
-    tensors = {"a": a, "b": b, "c": c, "bias": bias}
+    a = tensors["a"]
+    assert a is not None
     form = _form(tensors, "gemm", alpha, beta, activation, out_dtype)
     plan = _plans.get(form)
     if plan is None:
@@ -162,95 +161,27 @@ def _gemm_plan(
     return _Plan(problem.into(result["out"]), [form], 0)
 
 
-def _gemm_shape(a: Tensor, b: Tensor) -> list[int]:
+def _gemm_result(a: Tensor, b: Tensor, out_dtype: torch.dtype | None, **_: Any) -> Tensor:
     batches = [x.shape[0] for x in (a, b) if x.dim() == 3]
-    return [*([next((n for n in batches if n != 1), 1)] if batches else []), a.shape[-2], b.shape[-1]]
-
-
-def _gemm_type(a: Tensor, out_dtype: torch.dtype | None) -> torch.dtype:
+    shape = [*([next((n for n in batches if n != 1), 1)] if batches else []), a.shape[-2], b.shape[-1]]
     eight_bits = a.dtype in (torch.float8_e4m3fn, torch.float8_e5m2)
-    return out_dtype or (torch.bfloat16 if eight_bits else a.dtype)
+    return a.new_empty(shape, dtype=out_dtype or (torch.bfloat16 if eight_bits else a.dtype))
 
 
-def _gemm_result(
-    a: Tensor,
-    b: Tensor,
-    c: Tensor | None,
-    bias: Tensor | None,
-    alpha: float,
-    beta: float,
-    activation: str,
-    out_dtype: torch.dtype | None,
-) -> Tensor:
-    return a.new_empty(_gemm_shape(a, b), dtype=_gemm_type(a, out_dtype))
+# The options of a problem that an operator has under their own names.
+_OPTIONS = tuple(name for name in _attention_problem.Options._fields if name not in ("window", "out_dtype"))
 
 
-def _attend(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    sink: Tensor | None,
-    causal: bool,
-    scale: float | None,
-    window_left: int | None,
-    window_right: int | None,
-    softcap: float,
-    cu_seqlens_q: Tensor | None = None,
-    cu_seqlens_k: Tensor | None = None,
-    max_seqlen_q: int | None = None,
-    max_seqlen_k: int | None = None,
-    seqused_k: Tensor | None = None,
-    page_table: Tensor | None = None,
-    splits: int | None = None,
-    q_descale: Tensor | None = None,
-    k_descale: Tensor | None = None,
-    v_descale: Tensor | None = None,
-    out_dtype: torch.dtype | None = None,
-    precise: bool | None = None,
-) -> tuple[Tensor, Tensor]:
-    arrays: dict[str, Tensor | None] = {"q": q, "k": k, "v": v, "sink": sink, "q_descale": q_descale, "k_descale": k_descale, "v_descale": v_descale}
-    arrays |= {"cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k, "seqused_k": seqused_k, "page_table": page_table}
+def _attend(**given: Any) -> tuple[Tensor, Tensor]:
+    """O and the log-sum-exp, with or without keys that are appended before."""
+    arrays: dict[str, Tensor | None] = {name: given[name] for name in _attention_problem.ARRAYS if name in given}
+    out_dtype = given.get("out_dtype")
     options = _attention_problem.Options(
-        causal=causal,
-        scale=scale,
-        window=(window_left, window_right),
-        softcap=softcap,
-        max_seqlen_q=max_seqlen_q,
-        max_seqlen_k=max_seqlen_k,
-        splits=splits,
-        precise=precise,
+        window=(given["window_left"], given["window_right"]),
         out_dtype=None if out_dtype is None else _TYPES.get(out_dtype, str(out_dtype)),
+        **{name: given[name] for name in _OPTIONS if name in given},
     )
-    return _attention(arrays, options)
-
-
-def _append_and_attend(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    k_new: Tensor,
-    v_new: Tensor | None,
-    seqused_k: Tensor,
-    causal: bool,
-    scale: float | None,
-    window_left: int | None,
-    window_right: int | None,
-    softcap: float,
-    page_table: Tensor | None = None,
-    splits: int | None = None,
-) -> tuple[Tensor, Tensor]:
-    arrays: dict[str, Tensor | None] = {"q": q, "k": k, "v": v, "k_new": k_new, "v_new": v_new}
-    arrays |= {"seqused_k": seqused_k, "page_table": page_table}
-    options = _attention_problem.Options(
-        causal=causal, scale=scale, window=(window_left, window_right), softcap=softcap, splits=splits
-    )
-    return _attention(arrays, options)
-
-
-def _attention(arrays: dict[str, Tensor | None], options: _attention_problem.Options) -> tuple[Tensor, Tensor]:
-    """O and the log-sum-exp."""
-    q, cu_seqlens_q = arrays["q"], arrays.get("cu_seqlens_q")
-    assert q is not None
+    q, cu_seqlens_q = given["q"], arrays.get("cu_seqlens_q")
     # What lengths in the host's memory hold is checked at each call.
     checks = q.device.type == "cpu" and any(arrays.get(name) is not None for name in _attention_problem.INTEGERS)
     form = None if checks else _form(arrays, "attention", *options)
@@ -281,27 +212,7 @@ def _attention_plan(arrays: dict[str, Tensor | None], options: _attention_proble
 
 
 def _attention_results(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    sink: Tensor | None,
-    causal: bool,
-    scale: float | None,
-    window_left: int | None,
-    window_right: int | None,
-    softcap: float,
-    cu_seqlens_q: Tensor | None = None,
-    cu_seqlens_k: Tensor | None = None,
-    max_seqlen_q: int | None = None,
-    max_seqlen_k: int | None = None,
-    seqused_k: Tensor | None = None,
-    page_table: Tensor | None = None,
-    splits: int | None = None,
-    q_descale: Tensor | None = None,
-    k_descale: Tensor | None = None,
-    v_descale: Tensor | None = None,
-    out_dtype: torch.dtype | None = None,
-    precise: bool | None = None,
+    q: Tensor, v: Tensor, cu_seqlens_q: Tensor | None = None, out_dtype: torch.dtype | None = None, **_: Any
 ) -> tuple[Tensor, Tensor]:
     tokens, heads = q.shape[-3], q.shape[-2]
     of_lse = (heads, tokens) if cu_seqlens_q is not None else (q.shape[0] if q.dim() == 4 else 1, heads, tokens)
@@ -309,42 +220,56 @@ def _attention_results(
     return q.new_empty([*q.shape[:-1], v.shape[-1]], dtype=dtype), q.new_empty(of_lse, dtype=torch.float32)
 
 
-def _appended_results(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    k_new: Tensor,
-    v_new: Tensor | None,
-    seqused_k: Tensor,
-    causal: bool,
-    scale: float | None,
-    window_left: int | None,
-    window_right: int | None,
-    softcap: float,
-    page_table: Tensor | None = None,
-    splits: int | None = None,
-) -> tuple[Tensor, Tensor]:
-    return _attention_results(q, k, v, None, causal, scale, window_left, window_right, softcap)
-
+# --- the operators --------------------------------------------------------------------------------
 
 # torch.library.custom_op would do the same by decorators, and import torch._dynamo at the first call: seconds.
 _library = torch.library.Library("tegula", "DEF")
 
 
-def _define(name: str, function: Callable[..., Any], results: Callable[..., Any], written: tuple[str, ...] = ()) -> None:
-    """An operator, what a compiler is told of its results and of the arguments that it writes, and its backward pass,
-    which is an error."""
+def _define(schema: str, function: Callable[..., Any], results: Callable[..., Any]) -> None:
+    """An operator, what a compiler is told of its results, and its backward pass, which is an error. Both functions are
+    called with the schema's names."""
+    _library.define(schema)
+    name = schema.partition("(")[0]
+    parsed = getattr(torch.ops.tegula, name).default._schema
+    names = [argument.name for argument in parsed.arguments]
+    defaults = {argument.name: argument.default_value for argument in parsed.arguments if argument.has_default_value()}
+
+    def by_name(called: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *values, **named: called(**(defaults | dict(zip(names, values)) | named))
+
+    def fake(**given: Any) -> Any:
+        devices = {key: x.device for key, x in given.items() if isinstance(x, Tensor)}
+        if len(set(devices.values())) > 1:
+            raise ArgumentError(f"{name}: the tensors are on {devices}; they must share a device.")
+        return results(**given)
 
     def backward(ctx: Any, *gradients: Tensor) -> Any:
         raise RuntimeError(f"tegula::{name} has no backward kernel; call it under torch.no_grad().")
 
-    _library.define(name + torch.library.infer_schema(function, mutates_args=written))
-    _library.impl(name, function, "CompositeExplicitAutograd")
-    torch.library.register_fake(f"tegula::{name}", results, lib=_library)
-    if not written:  # PyTorch has no backward passes of the others
+    _library.impl(name, by_name(function), "CompositeExplicitAutograd")
+    torch.library.register_fake(f"tegula::{name}", by_name(fake), lib=_library)
+    if not parsed.is_mutable:  # PyTorch has no backward passes of operators that write their arguments
         torch.library.register_autograd(f"tegula::{name}", backward, lib=_library)
 
 
-_define("gemm", _gemm, _gemm_result)
-_define("attention", _attend, _attention_results)
-_define("append_and_attend", _append_and_attend, _appended_results, ("k", "v"))
+_MASK = "bool causal, float? scale, SymInt? window_left, SymInt? window_right, float softcap"
+_define(
+    "gemm(Tensor a, Tensor b, Tensor? c, Tensor? bias, float alpha, float beta, str activation, ScalarType? out_dtype) -> Tensor",
+    _gemm,
+    _gemm_result,
+)
+_define(
+    f"attention(Tensor q, Tensor k, Tensor v, Tensor? sink, {_MASK}, Tensor? cu_seqlens_q=None, Tensor? cu_seqlens_k=None, "
+    "SymInt? max_seqlen_q=None, SymInt? max_seqlen_k=None, Tensor? seqused_k=None, Tensor? page_table=None, "
+    "SymInt? splits=None, Tensor? q_descale=None, Tensor? k_descale=None, Tensor? v_descale=None, "
+    "ScalarType? out_dtype=None, bool? precise=None) -> (Tensor, Tensor)",
+    _attend,
+    _attention_results,
+)
+_define(
+    f"append_and_attend(Tensor q, Tensor(a!) k, Tensor(b!) v, Tensor k_new, Tensor? v_new, Tensor seqused_k, {_MASK}, "
+    "Tensor? page_table=None, SymInt? splits=None) -> (Tensor, Tensor)",
+    _attend,
+    _attention_results,
+)

@@ -16,9 +16,9 @@ import operator
 from typing import Any
 
 from ._grouped import BLOCK, CONTIGUOUS, MASKED, NO_GROUPS, OF_K, GroupedGemm, Inputs, align, ceil_div
-from ._library import int32
+from ._library import int32, integer
 from ._places import Place, place_of
-from .errors import ArgumentError
+from .errors import ArgumentError, shown
 
 __all__ = [
     "align",
@@ -58,9 +58,16 @@ def _pair(function: str, name: str, x: Any) -> Scaled:
 
 
 def _by_blocks(function: str, recipe: Recipe) -> bool:
-    if recipe is not None and tuple(recipe) not in ((1, BLOCK, BLOCK), (1, 1, BLOCK)):
-        raise ArgumentError(f"{function}: recipe is {recipe}; (1, 128, 128) and (1, 1, 128) are computed.")
+    known = isinstance(recipe, (tuple, list)) and tuple(recipe) in ((1, BLOCK, BLOCK), (1, 1, BLOCK))
+    if recipe is not None and not known:
+        raise ArgumentError(f"{function}: recipe is {shown(recipe)}; (1, 128, 128) and (1, 1, 128) are computed.")
     return recipe is None or tuple(recipe) == (1, BLOCK, BLOCK)
+
+
+def _shape_of(x: Any) -> tuple[int, ...]:
+    """Of what may be no array."""
+    shape = getattr(x, "shape", None)
+    return tuple(shape) if isinstance(shape, (tuple, list)) else ()
 
 
 def _fp8(function: str, grouping: int, a: Scaled, b: Scaled, d: Any, c: Any, recipe: Recipe) -> GroupedGemm:
@@ -79,8 +86,9 @@ def _transposed(function: str, name: str, x: Any) -> Any:
     if isinstance(x, (tuple, list)):
         first, second = _pair(function, name, x)
         return _transposed(function, name, first), _transposed(function, f"{name}'s scales", second)
-    if len(getattr(x, "shape", ())) != 2:
-        raise ArgumentError(f"{function}: {name} must be a matrix.")
+    if len(_shape_of(x)) != 2:
+        what = f"has the shape {_shape_of(x)}" if hasattr(x, "shape") else f"is {type(x).__name__}"
+        raise ArgumentError(f"{function}: {name} {what}; a matrix is needed.")
     return x.T
 
 
@@ -130,7 +138,7 @@ def _check_ks(function: str, ks: Any, groups: int) -> list[int]:
     try:
         sizes = [operator.index(k) for k in ks]
     except TypeError:
-        raise ArgumentError(f"{function}: ks is {ks!r}; {groups} integers are needed, one for each matrix of d.") from None
+        raise ArgumentError(f"{function}: ks is {shown(ks)}; {groups} integers are needed, one for each matrix of d.") from None
     if len(sizes) != groups or any(k < 0 for k in sizes):
         raise ArgumentError(f"{function}: ks is {sizes}; {groups} numbers of columns are needed, one for each matrix of d.")
     return sizes
@@ -143,7 +151,9 @@ def _groups_of_k(function: str, a: Any, b: Any, d: Any, ks: Any, ks_tensor: Any,
     sizes = _check_ks(function, ks, gemm.groups)
     if sum(sizes) != gemm.k:
         raise ArgumentError(f"{function}: ks sums to {sum(sizes)}, and a and b have {gemm.k} columns.")
-    place.integers(function, "ks_tensor", ks_tensor)
+    of_ks = place.integers(function, "ks_tensor", ks_tensor)
+    if of_ks.shape != (gemm.groups,):
+        raise ArgumentError(f"{function}: ks_tensor has the shape {of_ks.shape}; {gemm.groups} int32 are needed, as many as ks has.")
     ends = place.empty((gemm.groups,), "i32")
     ends[:] = ks_tensor.cumsum(0)
     gemm.columns_of_groups(ends)
@@ -152,15 +162,22 @@ def _groups_of_k(function: str, a: Any, b: Any, d: Any, ks: Any, ks_tensor: Any,
     gemm.launch()
 
 
-def _each_group_of_k(function: str, a: Scaled, b: Scaled, d: Any, ks: Any, c: Any) -> None:
+def _each_group_of_k(function: str, a: Scaled, b: Scaled, d: Any, ks: Any, ks_tensor: Any, c: Any) -> None:
     """A launch for each group, of operands that hold one group's matrix behind the other's."""
     groups, m, n = d.shape
     sizes = _check_ks(function, ks, groups)
-    if len(b[0].shape) != 1 or a[0].shape[0] != m * sum(sizes) or b[0].shape[0] != n * sum(sizes):
+    if _shape_of(a[0]) != (m * sum(sizes),) or _shape_of(b[0]) != (n * sum(sizes),):
         raise ArgumentError(
-            f"{function}: a and b have the shapes {tuple(a[0].shape)} and {tuple(b[0].shape)}; with d {tuple(d.shape)} and "
+            f"{function}: a and b have the shapes {_shape_of(a[0])} and {_shape_of(b[0])}; with d {tuple(d.shape)} and "
             f"ks that sum to {sum(sizes)}, {(m * sum(sizes),)} and {(n * sum(sizes),)} are needed."
         )
+    total = sum(ceil_div(k, BLOCK) for k in sizes)
+    for name, scales, rows in (("a", a[1], m), ("b", b[1], n)):
+        if _shape_of(scales) != (total, rows):
+            raise ArgumentError(f"{function}: {name}'s scales have the shape {_shape_of(scales)}; f32 of {(total, rows)} is needed.")
+    if c is not None and _shape_of(c) != tuple(d.shape):
+        raise ArgumentError(f"{function}: c has the shape {_shape_of(c)}, and the result's is {tuple(d.shape)}.")
+    place_of(function, "a", a[0]).integers(function, "ks_tensor", ks_tensor)
     begins = itertools.accumulate(sizes, initial=0)
     blocks = itertools.accumulate((ceil_div(k, BLOCK) for k in sizes), initial=0)
     for g, (k, begin, block) in enumerate(zip(sizes, begins, blocks)):
@@ -186,10 +203,11 @@ def k_grouped_fp8_gemm_nt_contiguous(
     if _by_blocks(function, recipe):
         raise ArgumentError(f"{function}: recipe is {recipe}; of groups of k (1, 1, 128) is computed.")
     a, b = _pair(function, "a", a), _pair(function, "b", b)
-    if len(getattr(d, "shape", ())) != 3:
-        raise ArgumentError(f"{function}: d must be (groups, m, n).")
-    if len(getattr(a[0], "shape", ())) == 1:
-        _each_group_of_k(function, a, b, d, ks, c)
+    if len(_shape_of(d)) != 3:
+        what = f"has the shape {_shape_of(d)}" if hasattr(d, "shape") else f"is {type(d).__name__}"
+        raise ArgumentError(f"{function}: d {what}; (groups, m, n) is needed.")
+    if len(_shape_of(a[0])) == 1:
+        _each_group_of_k(function, a, b, d, ks, ks_tensor, c)
     else:
         _groups_of_k(function, a[0], b[0], d, ks, ks_tensor, c, (a[1], b[1]))
 
@@ -302,8 +320,8 @@ def get_mn_major_tma_aligned_tensor(x: Any) -> Any:
 
 def get_tma_aligned_size(x: int, element_size: int) -> int:
     """x elements rounded up to a multiple of 16 bytes."""
-    if element_size not in (1, 2, 4, 8, 16):
-        raise ArgumentError(f"get_tma_aligned_size: element_size is {element_size!r}; it must be 1, 2, 4, 8 or 16 bytes.")
+    if integer("get_tma_aligned_size: element_size", element_size) not in (1, 2, 4, 8, 16):
+        raise ArgumentError(f"get_tma_aligned_size: element_size is {shown(element_size)}; it must be 1, 2, 4, 8 or 16 bytes.")
     return align(int32("get_tma_aligned_size: x", x), 16 // element_size)
 
 
@@ -315,8 +333,12 @@ def get_mk_alignment_for_contiguous_layout() -> int:
 def calc_diff(x: Any, y: Any) -> float:
     """1 - 2 <x, y> / (|x|^2 + |y|^2), in float64: 0 for equal ones."""
     for name, v in (("x", x), ("y", y)):
-        if not hasattr(v, "double") and not hasattr(v, "astype"):
-            raise ArgumentError(f"calc_diff: {name} is {type(v).__name__}; a NumPy array or a torch.Tensor is needed.")
+        if not hasattr(v, "double") and getattr(getattr(v, "dtype", None), "kind", "O") in "OSUMm":
+            raise ArgumentError(f"calc_diff: {name} is {type(v).__name__}; a NumPy array or a torch.Tensor of numbers is needed.")
+    if hasattr(x, "double") != hasattr(y, "double") or _shape_of(x) != _shape_of(y):
+        raise ArgumentError(
+            f"calc_diff: x is {type(x).__name__} of {_shape_of(x)}, and y {type(y).__name__} of {_shape_of(y)}; both must be alike."
+        )
     x, y = (v.double() if hasattr(v, "double") else v.astype("float64") for v in (x, y))
     squares = float((x * x + y * y).sum())
     return 0.0 if squares == 0 else 1 - 2 * float((x * y).sum()) / squares

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class TegulaError(Exception):
     """Any of those below."""
@@ -25,3 +27,15 @@ class FindingError(TegulaError, RuntimeError):
 
 class InternalError(TegulaError, RuntimeError):
     """A fault of the library."""
+
+
+_LONGEST = 200
+
+
+def shown(value: Any) -> str:
+    """A value of a caller's in a sentence: on one line, and not all of what is long."""
+    text = " ".join(repr(value).split())
+    if len(text) <= _LONGEST:
+        return text
+    shape = getattr(value, "shape", None)
+    return f"{text[:_LONGEST]}... ({type(value).__name__}{'' if shape is None else f' of the shape {tuple(shape)}'})"

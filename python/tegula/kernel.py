@@ -11,10 +11,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._gpu_arrays import GpuOperand, current_stream, gpu_machine, is_on_gpu, memory_on_gpu
-from ._library import KernelArray, KernelSource, check, library
-from .errors import ArgumentError
+from ._gpu_arrays import GpuOperand, current_stream, gpu_machine, is_on_gpu, memory_on_gpu, stream_of
+from ._library import KernelArray, KernelSource, check, flag, library
+from .errors import ArgumentError, shown
 from .machine import Machine, Report, default_machine
+
+
+_NO_NUMBERS = "OSUMm"  # NumPy's kinds of objects, text and times
+_F32_MAX = float(np.finfo(np.float32).max)
 
 
 class _Array(NamedTuple):
@@ -24,6 +28,10 @@ class _Array(NamedTuple):
 
 
 def _host_array(what: str, array: np.ndarray[Any, Any]) -> _Array:
+    if isinstance(array, np.ma.MaskedArray):
+        raise ArgumentError(f"{what} is a masked array, and masks are not looked at: use .filled().")
+    if array.dtype.kind in _NO_NUMBERS or not array.dtype.isnative:
+        raise ArgumentError(f"{what} has elements of type {array.dtype}; numbers in this machine's order of bytes are needed.")
     if not (array.flags.c_contiguous or array.flags.f_contiguous):
         raise ArgumentError(f"{what} is an array with gaps; a contiguous one is needed: use np.ascontiguousarray.")
     return _Array(array.ctypes.data, array.nbytes, not array.flags.writeable)
@@ -36,6 +44,7 @@ class _Params:
         self.bytes = bytearray()
         self.arrays: list[tuple[int, _Array]] = []  # with the offsets of their pointers
         self.on_gpu: list[GpuOperand] = []
+        self.first_on_gpu: Any = None  # as the caller has it
         largest = 1
         for number, argument in enumerate(arguments):
             member = self._member(f"{name}: argument {number}", argument)
@@ -51,7 +60,7 @@ class _Params:
             return bytes(c_void_p(argument.ctypes.data))
         if isinstance(argument, (bool, np.bool_)):
             return bytes(ctypes.c_bool(bool(argument)))
-        if isinstance(argument, np.generic):
+        if isinstance(argument, np.generic) and argument.dtype.kind not in _NO_NUMBERS:
             return argument.tobytes()
         if isinstance(argument, ctypes._SimpleCData):
             return bytes(argument)
@@ -60,9 +69,13 @@ class _Params:
                 raise ArgumentError(f"{what} is {argument}, which no int holds; say np.int64 for a member of 64 bits.")
             return bytes(ctypes.c_int32(argument))
         if isinstance(argument, float):
+            if _F32_MAX < abs(argument) < float("inf"):
+                raise ArgumentError(f"{what} is {argument}, which no float holds; say np.float64 for a double.")
             return bytes(ctypes.c_float(argument))
         if is_on_gpu(argument):
             operand = memory_on_gpu(what, argument)
+            if not self.on_gpu:
+                self.first_on_gpu = argument
             self.on_gpu.append(operand)
             return bytes(c_void_p(operand.operand.address))
         raise ArgumentError(
@@ -76,9 +89,9 @@ def _grid(name: str, grid: Any) -> Any:
     try:
         extents = [operator.index(extent) for extent in extents]
     except TypeError:
-        raise ArgumentError(f"{name}: grid is {grid!r}; it must be one to three integers.") from None
+        raise ArgumentError(f"{name}: grid is {shown(grid)}; it must be one to three integers.") from None
     if not 1 <= len(extents) <= 3 or not all(1 <= extent < 2**31 for extent in extents):
-        raise ArgumentError(f"{name}: grid is {grid!r}; it must be one to three integers from 1 to 2^31 - 1.")
+        raise ArgumentError(f"{name}: grid is {shown(grid)}; it must be one to three integers from 1 to 2^31 - 1.")
     return (ctypes.c_int32 * 3)(*extents, *[1] * (3 - len(extents)))
 
 
@@ -99,11 +112,13 @@ class Kernel:
 
     def __init__(self, source: str | os.PathLike[str], name: str, *, include: tuple[str | os.PathLike[str], ...] = ()) -> None:
         if not isinstance(name, str) or not all(part.isidentifier() for part in name.split("::")):
-            raise ArgumentError(f"Kernel: name is {name!r}; it must be a struct's name.")
+            raise ArgumentError(f"Kernel: name is {shown(name)}; it must be a struct's name.")
         try:
-            folders = [os.fspath(folder) for folder in include]
+            folders = [os.fsdecode(folder) for folder in include] if isinstance(include, (tuple, list)) else ["\0"]
         except TypeError:
-            raise ArgumentError(f"Kernel: include is {include!r}; it must be a tuple of folders.") from None
+            folders = ["\0"]
+        if any("\0" in folder for folder in folders):
+            raise ArgumentError(f"Kernel: include is {shown(include)}; it must be a tuple of folders.")
         self.name, self._file = name, f"{name}.cpp"
         if isinstance(source, str) and "\n" in source:
             self._text = source
@@ -111,8 +126,8 @@ class Kernel:
             try:
                 path = pathlib.Path(source)
                 self._text = path.read_text(encoding="utf-8")
-            except (OSError, TypeError, UnicodeDecodeError) as error:
-                raise ArgumentError(f"Kernel: source is {source!r}, which cannot be read ({error}); text or a path is needed.") from None
+            except (OSError, TypeError, ValueError) as error:
+                raise ArgumentError(f"Kernel: source is {shown(source)}, which cannot be read ({error}); text or a path is needed.") from None
             self._file = path.name
             folders.insert(0, str(path.parent.absolute()))
         if "\0" in self._text:
@@ -144,7 +159,12 @@ class Kernel:
 
     def compile(self, machine: Machine | None = None) -> None:
         """Compiles it for a machine, the simulated one where it is left out, ahead of its first launch."""
-        self._on(default_machine() if machine is None else machine)
+        self._on(default_machine() if machine is None else self._checked(machine))
+
+    def _checked(self, machine: Any) -> Machine:
+        if not isinstance(machine, Machine):
+            raise ArgumentError(f"{self.name}: machine is {type(machine).__name__}; a tegula.Machine is needed.")
+        return machine
 
     def _machine(self, params: _Params, machine: Machine | None) -> Machine:
         """Where the arguments are computed."""
@@ -154,8 +174,7 @@ class Kernel:
         own = gpu_machine(devices.pop()) if devices else default_machine()
         if machine is None:
             return own
-        if not isinstance(machine, Machine):
-            raise ArgumentError(f"{self.name}: machine is {type(machine).__name__}; a tegula.Machine is needed.")
+        machine = self._checked(machine)
         if (params.arrays or params.on_gpu) and machine.is_simulated != own.is_simulated:
             raise ArgumentError(f"{self.name}: the arrays are on {own.name}, and machine is {machine.name}.")
         return machine
@@ -164,7 +183,10 @@ class Kernel:
         self, grid: Any, *arguments: Any, machine: Machine | None = None, stream: int | None = None, report: bool = False
     ) -> Report | None:
         extents, params = _grid(self.name, grid), _Params(self.name, arguments)
+        flag(f"{self.name}: report", report)
         on = self._machine(params, machine)
+        if on.is_simulated and stream is not None:
+            raise ArgumentError(f"{self.name}: stream is {shown(stream)}, and the simulated machine is done when the call returns; leave it out.")
         if report and not on.is_simulated:
             raise ArgumentError(f"{self.name}: report is True, and a GPU makes none; the simulated machine does, of NumPy arrays.")
         handle = self._on(on)
@@ -178,8 +200,10 @@ class Kernel:
         arrays = (KernelArray * max(len(params.arrays), 1))()
         for member, (offset, array) in zip(arrays, params.arrays):
             member.offset, member.bytes, member.is_constant = offset, array.bytes, int(array.is_constant)
-        if stream is None and params.on_gpu:
-            stream = current_stream(params.on_gpu[0].device)()
+        if stream is not None:
+            stream = stream_of(self.name, stream)
+        elif params.on_gpu:
+            stream = current_stream(params.on_gpu[0].device, params.first_on_gpu)()
         found = c_void_p()
         launched = library.tegula_kernel_launch(
             handle, extents, raw, len(raw), arrays, len(params.arrays), stream, byref(found) if report else None

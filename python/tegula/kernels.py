@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Literal, NamedTuple, Protocol, TypedDict, Unpack, overload
+from typing import Any, Literal, NamedTuple, Protocol, Unpack, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _arrays, _attention, _problems, prepared
 from ._gpu_arrays import is_on_gpu
-from ._library import library, text_of
-from .errors import ArgumentError
+from ._library import flag, library, text_of
+from ._options import AttentionOptions, GemmOptions
+from .errors import ArgumentError, shown
 from .machine import Machine, Report, default_machine
 
 Array = npt.NDArray[Any]
@@ -21,54 +22,6 @@ class GpuArray(Protocol):
     """An array in a GPU's memory, which tells so by DLPack: a tensor of PyTorch, an array of CuPy or JAX."""
 
     def __dlpack_device__(self) -> tuple[Any, Any]: ...
-
-
-class GemmOptions(TypedDict, total=False):
-    """What gemm takes by name: arrays are where a and b are."""
-
-    c: Any
-    bias: Any
-    alpha: float
-    beta: float | None
-    activation: str
-    scale_a: Any
-    scale_b: Any
-    dtype: str | None
-    dtype_b: str | None
-    out_dtype: str | None
-    out: Any
-    machine: Machine | None
-    stream: int | None
-
-
-class AttentionOptions(TypedDict, total=False):
-    """What attention takes by name."""
-
-    causal: bool
-    scale: float | None
-    window: tuple[int | None, int | None]
-    softcap: float
-    sink: Any
-    q_descale: Any
-    k_descale: Any
-    v_descale: Any
-    cu_seqlens_q: Any
-    cu_seqlens_k: Any
-    max_seqlen_q: int | None
-    max_seqlen_k: int | None
-    seqused_k: Any
-    page_table: Any
-    k_new: Any
-    v_new: Any
-    cu_seqlens_new: Any
-    max_seqlen_new: int | None
-    splits: int | None
-    precise: bool | None
-    dtype: str | None
-    out_dtype: str | None
-    out: Any
-    machine: Machine | None
-    stream: int | None
 
 
 def _on(operation: str, machine: Machine | None) -> Machine:
@@ -82,11 +35,11 @@ def _on(operation: str, machine: Machine | None) -> Machine:
 
 def _no_stream(operation: str, stream: int | None) -> None:
     if stream is not None:
-        raise ArgumentError(f"{operation}: stream is {stream!r}, and NumPy arrays are computed when the call returns; leave it out.")
+        raise ArgumentError(f"{operation}: stream is {shown(stream)}, and NumPy arrays are computed when the call returns; leave it out.")
 
 
 def _no_report(operation: str, report: bool) -> None:
-    if report:
+    if flag(f"{operation}: report", report):
         raise ArgumentError(f"{operation}: report is True, and a GPU makes none; the simulated machine does, of NumPy arrays.")
 
 
@@ -140,6 +93,7 @@ def gemm(
         options |= dict(scale_a=scale_a, scale_b=scale_b, dtype=dtype, dtype_b=dtype_b, out_dtype=out_dtype, out=out)
         return prepared.gemm(a, b, machine=machine, stream=stream, **options)
     _no_stream("gemm", stream)
+    flag("gemm: report", report)
     raw = _arrays.is_raw(a)
     said_of_b = dtype_b if dtype_b is not None else dtype if _arrays.is_raw(b) else None
     # C and bias hold what D does.
@@ -151,7 +105,7 @@ def gemm(
     }
     problem = _problems.Gemm(
         _arrays.operand("gemm", "a", a, dtype),
-        _arrays.operand("gemm", "b", b, said_of_b),
+        _arrays.operand("gemm", "b", b, said_of_b, "dtype" if dtype_b is None else "dtype_b"),
         c=None if c is None else _arrays.operand("gemm", "c", c, said_of_c if _arrays.is_raw(c) else None),
         bias=None if bias is None else _arrays.operand("gemm", "bias", bias, said_of_c if _arrays.is_raw(bias) else None),
         alpha=alpha,
@@ -258,6 +212,7 @@ def attention(
     (batch, heads, seq_q), or of packed queries (heads, tokens); with `report` also the checker's Report, without which findings are a FindingError. Raises
     ArgumentError for what is not computed, with a sentence.
     """
+    flag("attention: return_lse", return_lse)
     arrays = dict(sink=sink, q_descale=q_descale, k_descale=k_descale, v_descale=v_descale)
     arrays |= dict(cu_seqlens_q=cu_seqlens_q, cu_seqlens_k=cu_seqlens_k, seqused_k=seqused_k, page_table=page_table)
     arrays |= dict(k_new=k_new, v_new=v_new, cu_seqlens_new=cu_seqlens_new)
@@ -269,6 +224,7 @@ def attention(
         options |= dict(dtype=dtype, out=out, return_lse=return_lse, arrays=arrays)
         return prepared.attention(q, k, v, machine=machine, stream=stream, **options)
     _no_stream("attention", stream)
+    flag("attention: report", report)
     operands = {name: _arrays.operand("attention", name, x, dtype) for name, x in (("q", q), ("k", k), ("v", v))}
     kept: dict[str, Any] = {}
     for name, x in arrays.items():
@@ -328,7 +284,7 @@ class CompiledKernel(NamedTuple):
 
 def _encoded(name: str, text: Any) -> bytes:
     if not isinstance(text, str) or "\0" in text:
-        raise ArgumentError(f"compile: {name} is {text!r}; it must be text.")
+        raise ArgumentError(f"compile: {name} is {shown(text)}; it must be text.")
     return text.encode()
 
 

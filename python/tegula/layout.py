@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._library import check, int32, library, text_of
-from .errors import LayoutError
+from .errors import LayoutError, shown
 
 IntTuple: TypeAlias = Union[int, tuple["IntTuple", ...]]
 Coordinate: TypeAlias = Union[None, SupportsIndex, Sequence["Coordinate"]]
@@ -66,13 +66,13 @@ class _Value:
 def _evaluate(expression: str) -> c_void_p:
     handle = c_void_p()
     if not isinstance(expression, str):
-        raise LayoutError(f"{expression!r} is {type(expression).__name__}; an expression is text")
+        raise LayoutError(f"{shown(expression)} is {type(expression).__name__}; an expression is text")
     try:
         encoded = expression.encode()
     except UnicodeEncodeError:
-        raise LayoutError(f"the expression {expression!r} is not text that UTF-8 can hold") from None
+        raise LayoutError(f"the expression {shown(expression)} is not text that UTF-8 can hold") from None
     if b"\0" in encoded:
-        raise LayoutError(f"the expression {expression!r} holds a character 0; it must be text")
+        raise LayoutError(f"the expression {shown(expression)} holds a character 0; it must be text")
     check(library.tegula_evaluate(encoded, byref(handle)))
     return handle
 
@@ -98,7 +98,7 @@ def _text(value: Any, depth: int = 0) -> str:
         return str(operator.index(value))
     except TypeError:
         raise LayoutError(
-            f"{value!r} is {type(value).__name__}; a layout, text, an integer, a tuple or a list of these is needed"
+            f"{shown(value)} is {type(value).__name__}; a layout, text, an integer, a tuple or a list of these is needed"
         ) from None
 
 
@@ -234,10 +234,11 @@ class Layout(_Value):
         if self.is_swizzled:
             raise LayoutError(f"{self} is swizzled and has no modes of its own; take those of .unswizzled")
         rank = self.rank()
-        if not -rank <= operator.index(mode) < rank:
+        number = int32(f"{self}: the mode", mode)
+        if not -rank <= number < rank:
             raise IndexError(f"{self} has {rank} modes, and no mode {mode}")
         result = c_void_p()
-        check(library.tegula_layout_mode(self._handle, operator.index(mode) % rank, byref(result)))
+        check(library.tegula_layout_mode(self._handle, number % rank, byref(result)))
         return Layout._of(result)
 
     def __iter__(self) -> Iterator[Layout]:
@@ -312,14 +313,17 @@ class Layout(_Value):
     def of(array: npt.NDArray[Any]) -> Layout:
         """The layout of an array, in elements: of an array in C order of shape (2, 3), (2,3):(3,1)."""
         if not isinstance(array, np.ndarray):
-            raise LayoutError(f"{array!r} is {type(array).__name__}; a NumPy array is needed")
+            raise LayoutError(f"{shown(array)} is {type(array).__name__}; a NumPy array is needed")
         if any(stride % array.itemsize for stride in array.strides):
             raise LayoutError(f"the array's strides {array.strides} are no multiples of its {array.itemsize} bytes an element")
         return Layout(tuple(array.shape), tuple(stride // array.itemsize for stride in array.strides))
 
     def gather(self, array: npt.ArrayLike) -> npt.NDArray[Any]:
         """The elements of a flat array at the layout's offsets, with a dimension for each mode."""
-        flat = np.asarray(array)
+        try:
+            flat = np.asarray(array)
+        except (TypeError, ValueError) as error:
+            raise LayoutError(f"{shown(array)} makes no array: {error}") from None
         if flat.ndim != 1:
             raise LayoutError(f"the array has {flat.ndim} dimensions, and a flat one is needed: array.ravel()")
         offsets = self.table()
@@ -335,7 +339,9 @@ class Layout(_Value):
 
     def draw_threads(self, tile: tuple[int, int], form: str = "svg") -> str:
         """Who holds what: a (thread, value) layout over a tile of (rows, columns), coloured by thread."""
-        rows, columns = (int32("draw_threads: an extent of the tile", extent) for extent in tile)
+        if not isinstance(tile, (tuple, list)) or len(tile) != 2:
+            raise LayoutError(f"tile is {shown(tile)}; it must be (rows, columns)")
+        rows, columns = (int32("draw_threads: an extent of tile", extent) for extent in tile)
         return text_of(library.tegula_layout_draw_threads, self._handle, rows, columns, _form(form))
 
     def _repr_svg_(self) -> str | None:
@@ -500,13 +506,16 @@ def idx2crd(index: int | tuple[Any, ...], shape: LayoutLike, stride: IntTuple | 
 
 
 def _form(form: str) -> int:
-    if form not in _FORMS:
-        raise LayoutError(f"form is {form!r}; it must be 'svg', 'text' or 'latex'")
+    if not isinstance(form, str) or form not in _FORMS:
+        raise LayoutError(f"form is {shown(form)}; it must be 'svg', 'text' or 'latex'")
     return _FORMS[form]
 
 
 def _indices(values: Any) -> npt.NDArray[np.int64]:
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError) as error:
+        raise LayoutError(f"{shown(values)} makes no array of indices: {error}") from None
     if array.dtype.kind not in "iu":
         raise LayoutError(f"indices are of type {array.dtype}; integers are needed")
     if array.dtype.kind == "u" and array.size and array.max() > 2**62:

@@ -5,18 +5,17 @@ from __future__ import annotations
 import ctypes
 import functools
 import json
-import operator
 from ctypes import byref, c_void_p
-from typing import Any, SupportsIndex, cast
+from typing import Any, cast
 
-from ._library import MachineOptions, int32, library, text_of
+from ._library import MachineOptions, flag, int32, integer, library, text_of
 from ._library import check as _check
-from .errors import ArgumentError
+from .errors import ArgumentError, shown
 
 
 def _encoded(name: str, text: str) -> bytes:
     if not isinstance(text, str) or "\0" in text:
-        raise ArgumentError(f"Machine: {name} is {text!r}; it must be text.")
+        raise ArgumentError(f"Machine: {name} is {shown(text)}; it must be text.")
     return text.encode("utf-8", "replace")
 
 
@@ -47,9 +46,9 @@ class Machine:
         library.tegula_machine_options_init(byref(options), ctypes.sizeof(options))
         options.arch = _encoded("arch", arch)
         options.scheduler = _encoded("scheduler", scheduler)
-        if not (isinstance(seed, SupportsIndex) and 0 <= operator.index(seed) < 2**64):
-            raise ArgumentError(f"Machine: seed is {seed!r}; it must be an integer from 0 to 2^64 - 1.")
-        options.seed, options.check = operator.index(seed), bool(check)
+        options.seed, options.check = integer("Machine: seed", seed) % 2**64, flag("Machine: check", check)
+        if options.seed != seed:
+            raise ArgumentError(f"Machine: seed is {shown(seed)}; it must be an integer from 0 to 2^64 - 1.")
         options.workers = int32("Machine: workers", workers)
         for name, limit in (("bank_conflicts", bank_conflicts), ("excess_sectors", excess_sectors)):
             if limit is None:
@@ -108,11 +107,11 @@ class Report:
 
     def text(self, *, counters: bool = True) -> str:
         """A finding a line, then (with `counters`) a table of what was counted, by source line."""
-        return text_of(library.tegula_report_text, self._handle, int(counters))
+        return text_of(library.tegula_report_text, self._handle, flag("Report: counters", counters))
 
     def json(self, *, counters: bool = True) -> dict[str, Any]:
         """The same as a dictionary (docs/checker.md)."""
-        return cast("dict[str, Any]", json.loads(text_of(library.tegula_report_json, self._handle, int(counters))))
+        return cast("dict[str, Any]", json.loads(text_of(library.tegula_report_json, self._handle, flag("Report: counters", counters))))
 
     def __bool__(self) -> bool:
         return self.findings == 0

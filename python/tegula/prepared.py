@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from ctypes import byref, c_void_p
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 from . import _attention as _attention_problem
 from . import _problems
-from ._gpu_arrays import GpuOperand, current_stream, empty, gpu_machine, gpu_operand, makes_arrays, shared_device
-from ._library import check, fail, library
+from ._gpu_arrays import GpuOperand, Said, current_stream, empty, gpu_machine, gpu_operand, makes_arrays, shared_device, stream_of
+from ._library import check, fail, flag, library
+from ._options import PreparedAttentionOptions, PreparedGemmOptions
 from .errors import ArgumentError
 from .machine import Machine
 
@@ -21,15 +22,16 @@ class _Call(NamedTuple):
 
     arguments: Any
     device: int
+    first: Any  # of the caller's arrays, whose library has the current stream
     owners: list[object]
     results: list[Any]
 
 
-def _given(operation: str, arrays: dict[str, Any], said: dict[str, str | None]) -> dict[str, GpuOperand]:
+def _given(operation: str, arrays: dict[str, Any], said: dict[str, Said]) -> dict[str, GpuOperand]:
     for name in ("a", "b", "q", "k", "v"):
         if name in arrays and arrays[name] is None:
             raise ArgumentError(f"{operation}: {name} is None; an array in a GPU's memory is needed.")
-    return {name: gpu_operand(operation, name, x, said.get(name)) for name, x in arrays.items() if x is not None}
+    return {name: gpu_operand(operation, name, x, said.get(name, Said())) for name, x in arrays.items() if x is not None}
 
 
 def _machine(operation: str, machine: Machine | None, device: int) -> Machine:
@@ -58,8 +60,13 @@ def _gemm(
     out_dtype: str | None = None,
     out: Any = None,
 ) -> _Call:
-    arrays = {"a": a, "b": b, "c": c, "bias": bias, "scale_a": scale_a, "scale_b": scale_b}
-    held = _given("gemm", arrays, {"a": dtype, "b": dtype_b or (dtype if type(b) is type(a) else None)})
+    arrays = {"a": a, "b": b, "scale_a": scale_a, "scale_b": scale_b}
+    of_b = Said(dtype_b, "dtype_b") if dtype_b is not None else Said(dtype, of_raw_only=True)
+    held = _given("gemm", arrays, {"a": Said(dtype), "b": of_b})
+    out_type = _problems.result_type(held["a"].operand.type, out_dtype)
+    for name, x in (("c", c), ("bias", bias)):
+        if x is not None:
+            held[name] = gpu_operand("gemm", name, x, Said(out_type, of_raw_only=True))
     for name in ("scale_a", "scale_b"):
         if name in held and (held[name].operand.type != "f32" or set(held[name].operand.shape) - {1}):
             raise ArgumentError(f"gemm: {name} must be one value of f32 in the GPU's memory.")
@@ -77,9 +84,9 @@ def _gemm(
     )
     if out is None:
         out = empty("gemm", a, problem.shape, problem.out_type)
-    held["out"] = gpu_operand("gemm", "out", out)
+    held["out"] = gpu_operand("gemm", "out", out, Said(problem.out_type, of_raw_only=True))
     arguments = problem.into(held["out"].operand)
-    return _Call(arguments, shared_device("gemm", held), [x.owner for x in held.values()], [out])
+    return _Call(arguments, shared_device("gemm", held), a, [x.owner for x in held.values()], [out])
 
 
 def _attention(
@@ -95,14 +102,15 @@ def _attention(
     arrays: dict[str, Any] | None = None,
     **options: Any,
 ) -> _Call:
-    said: dict[str, str | None] = dict.fromkeys(_attention_problem.ELEMENTS, dtype)
-    said |= dict.fromkeys(_attention_problem.INTEGERS, "i32")
+    flag("attention: return_lse", return_lse)
+    said = dict.fromkeys(_attention_problem.ELEMENTS, Said(dtype)) | dict.fromkeys(_attention_problem.INTEGERS, Said("i32"))
+    said |= dict.fromkeys(_attention_problem.NEW, Said(dtype, of_raw_only=True))
     held = _given("attention", {"q": q, "k": k, "v": v, **(arrays or {})}, said)
     operands = {name: x.operand for name, x in held.items()}
     problem = _attention_problem.Attention(operands, _attention_problem.Options(**options), on_host=False)
     if out is None:
         out = empty("attention", q, problem.shape, problem.out_type)
-    held["out"] = gpu_operand("attention", "out", out, problem.out_type if dtype is not None else None)
+    held["out"] = gpu_operand("attention", "out", out, Said(problem.out_type, of_raw_only=True))
     results = [out]
     if return_lse:
         results.append(empty("attention", q, problem.lse_shape, "f32"))
@@ -113,21 +121,14 @@ def _attention(
     # Memory of a stream that is not the current one might be given to others while it is used.
     if stream is None and makes_arrays(q):
         if needed := problem.workspace_bytes(_machine("attention", machine, device)):
-            workspace = gpu_operand("attention", "workspace", empty("attention", q, (needed,), "u8"), "e4m3")
+            workspace = gpu_operand("attention", "workspace", empty("attention", q, (needed,), "u8"), Said("e4m3"))
             problem.work_in(workspace.operand.address, needed)
             owners.append(workspace.owner)
-    return _Call(arguments, device, owners, results)
-
-
-def _stream(operation: str, stream: Any) -> int:
-    """A caller's stream. Raises ArgumentError."""
-    if not isinstance(stream, int) or isinstance(stream, bool) or not 0 <= stream < 2**64:
-        raise ArgumentError(f"{operation}: stream is {stream!r}; the address of a cudaStream_t is needed, an integer.")
-    return stream
+    return _Call(arguments, device, q, owners, results)
 
 
 def _launch(function: Any, operation: str, call: _Call, machine: Machine | None, stream: int | None) -> Any:
-    stream = current_stream(call.device)() if stream is None else _stream(operation, stream)
+    stream = current_stream(call.device, call.first)() if stream is None else stream_of(operation, stream)
     _problems.launch(function, _machine(operation, machine, call.device), call.arguments, stream, False)
     return call.results[0] if len(call.results) == 1 else tuple(call.results)
 
@@ -156,12 +157,12 @@ class PreparedLaunch:
         check(prepare(machine._handle, byref(call.arguments), byref(handle)))
         self._handle: c_void_p | None = handle
         self._kept = machine, call
-        self._stream: Callable[[], int] = current_stream(call.device)
+        self._stream: Callable[[], int] = current_stream(call.device, call.first)
         self.result: Any = call.results[0] if len(call.results) == 1 else tuple(call.results)
 
     def __call__(self, stream: int | None = None) -> Any:
         """Queues it on a stream (a cudaStream_t's address), else on the current one of PyTorch or CuPy; the result."""
-        status = _run(self._handle, self._stream() if stream is None else stream)
+        status = _run(self._handle, self._stream() if stream is None else stream_of("launch", stream))
         if status != 0:
             fail(status)
         return self.result
@@ -172,15 +173,28 @@ class PreparedLaunch:
             library.tegula_launch_free(handle)
 
 
-def prepare_gemm(a: Any, b: Any, *, machine: Machine | None = None, **options: Any) -> PreparedLaunch:
+def _check_names(function: str, options: Mapping[str, Any], known: type) -> None:
+    """Refuses an option that there is not, as Python does where a function names them all."""
+    for name in options:
+        if name not in known.__annotations__:
+            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
+
+
+def prepare_gemm(a: Any, b: Any, **options: Unpack[PreparedGemmOptions]) -> PreparedLaunch:
     """tegula.gemm(a, b, ...) on arrays of a GPU, to be queued by calls of what is returned. Raises as gemm does."""
-    call = _gemm(a, b, **options)
+    _check_names("prepare_gemm", options, PreparedGemmOptions)
+    given: dict[str, Any] = dict(options)
+    machine = given.pop("machine", None)
+    call = _gemm(a, b, **given)
     return PreparedLaunch(library.tegula_gemm_prepare, _machine("gemm", machine, call.device), call)
 
 
-def prepare_attention(q: Any, k: Any, v: Any, *, machine: Machine | None = None, **options: Any) -> PreparedLaunch:
+def prepare_attention(q: Any, k: Any, v: Any, **options: Unpack[PreparedAttentionOptions]) -> PreparedLaunch:
     """tegula.attention(q, k, v, ...) on arrays of a GPU, likewise. Where its keys are computed in parts, launches of it
     must not run at the same time."""
-    arrays = {name: options.pop(name) for name in _attention_problem.ARRAYS if name in options}
-    call = _attention(q, k, v, machine=machine, arrays=arrays, **options)
+    _check_names("prepare_attention", options, PreparedAttentionOptions)
+    given: dict[str, Any] = dict(options)
+    arrays = {name: given.pop(name) for name in _attention_problem.ARRAYS if name in given}
+    machine = given.pop("machine", None)
+    call = _attention(q, k, v, machine=machine, arrays=arrays, **given)
     return PreparedLaunch(library.tegula_attention_prepare, _machine("attention", machine, call.device), call)

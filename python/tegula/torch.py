@@ -5,13 +5,57 @@ Tensors of a CPU are computed on a simulated machine, those of a GPU on it, on P
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from . import _torch_operators as _torch_operators  # which registers them
-from .errors import ArgumentError
+from .errors import ArgumentError, shown
+
+_INTEGER = int, torch.SymInt, np.integer
+_NUMBER = float, torch.SymFloat, np.floating, *_INTEGER
+# Arguments by the functions' annotations: what is taken, and what is said of the rest.
+_TYPES: dict[str, tuple[tuple[type, ...], str]] = {
+    "Tensor": ((Tensor,), "a torch.Tensor is needed"),
+    "bool": ((bool, np.bool_), "it must be True or False"),
+    "int": (_INTEGER, "it must be an integer"),
+    "float": (_NUMBER, "it must be a number"),
+    "str": ((str,), "it must be text"),
+    "torch.dtype": ((torch.dtype,), "a torch.dtype is needed"),
+    "tuple[int, int]": ((tuple, list), "it must be a pair of integers"),
+    "tuple[int | None, int | None]": ((tuple, list), "it must be a pair of integers or None"),
+}
+
+
+@functools.lru_cache(maxsize=None)
+def _types_of(function: Callable[..., Any]) -> list[tuple[str, tuple[type, ...], str]]:
+    """For each argument its name, its types, and what is said of another one."""
+    result = []
+    for name, annotation in function.__annotations__.items():
+        if name == "return":
+            continue
+        known = [annotation] if annotation in _TYPES else annotation.split(" | ")
+        of_each = [_TYPES[part] for part in known if part != "None"]
+        types = tuple(taken for of_part, _ in of_each for taken in of_part)
+        if "None" in known:
+            types = (*types, type(None))
+        result.append((name, types, ", or ".join(needed for _, needed in of_each)))
+    return result
+
+
+def _check_types(function: Callable[..., Any], given: dict[str, Any]) -> None:
+    """Refuses arguments of types that the function does not say. PyTorch's own sentences on them have many lines."""
+    for name, types, needed in _types_of(function):
+        value = given[name]
+        if not isinstance(value, types):
+            what = type(value).__name__ if "Tensor" in needed else shown(value)
+            raise ArgumentError(f"{function.__name__}: {name} is {what}; {needed}.")
+        if type(value) is int and not -(2**63) <= value < 2**63 and float not in types:
+            raise ArgumentError(f"{function.__name__}: {name} is {value}; it must fit in 64 bits.")
 
 
 def gemm(
@@ -29,6 +73,8 @@ def gemm(
 
     float32 is computed as tf32; float8 needs a's rows and b's columns contiguous. beta is 1 where c is given.
     """
+    if not torch.compiler.is_compiling():
+        _check_types(gemm, locals())
     beta = (0.0 if c is None else 1.0) if beta is None else beta
     result: Tensor = torch.ops.tegula.gemm(a, b, c, bias, alpha, beta, activation, out_dtype)
     return result
@@ -36,6 +82,13 @@ def gemm(
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, activation: str = "none") -> Tensor:
     """torch.nn.functional.linear, with an activation: input is (..., in), weight (out, in)."""
+    if not torch.compiler.is_compiling():
+        _check_types(linear, locals())
+    if input.dim() == 0 or weight.dim() != 2 or input.layout != torch.strided:
+        raise ArgumentError(
+            f"linear: input is {input.layout} of the shape {tuple(input.shape)}, and weight of {tuple(weight.shape)}; strided "
+            "tensors of (..., in) and (out, in) are needed."
+        )
     rows = input.reshape(-1, input.shape[-1])
     return gemm(rows, weight.t(), bias=bias, activation=activation).reshape(*input.shape[:-1], weight.shape[0])
 
@@ -68,14 +121,21 @@ def attention(
     Lengths, pages and factors are as tegula.attention has them; of packed queries the log-sum-exp is (heads, tokens),
     and tokens that are no sequence's are zeros.
     """
+    if not torch.compiler.is_compiling():
+        _check_types(attention, locals())
+        if len(window) != 2:
+            raise ArgumentError(f"attention: window is {shown(window)}; it must be a pair of integers or None.")
+    left, right = window
     lengths = cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, seqused_k, page_table, splits
     descales = q_descale, k_descale, v_descale
-    o, lse = torch.ops.tegula.attention(q, k, v, sink, causal, scale, *window, softcap, *lengths, *descales, out_dtype, precise)
+    o, lse = torch.ops.tegula.attention(q, k, v, sink, causal, scale, left, right, softcap, *lengths, *descales, out_dtype, precise)
     return o, lse
 
 
 def _window(window_size: tuple[int, int]) -> tuple[int | None, int | None]:
     """flash_attn's, where -1 is all keys."""
+    if len(window_size) != 2:
+        raise ArgumentError(f"window_size is {shown(window_size)}; it must be a pair of integers.")
     left, right = window_size
     return (None if left == -1 else left, None if right == -1 else right)
 
@@ -112,6 +172,8 @@ def flash_attn_func(
     float8_e4m3fn gives bfloat16; its factors are float32, (batch, kv_heads). Every launch gives the same bits, so
     `deterministic` changes nothing. num_splits: parts that the keys are computed in, 0 for as many as are best.
     """
+    if not torch.compiler.is_compiling():
+        _check_types(flash_attn_func, locals())
     _unsupported(
         "flash_attn_func",
         dropout_p=(dropout_p, 0.0),
@@ -168,6 +230,8 @@ def flash_attn_varlen_func(
     head_dim), and the number of a sequence's keys is that of cu_seqlens_k, or seqused_k. With return_attn_probs the
     result, the log-sum-exp, (heads, tokens), and None.
     """
+    if not torch.compiler.is_compiling():
+        _check_types(flash_attn_varlen_func, locals())
     function = "flash_attn_varlen_func"
     _unsupported(function, dropout_p=(dropout_p, 0.0), alibi_slopes=(alibi_slopes, None))
     table = _pages(function, block_table, page_table)
@@ -198,6 +262,8 @@ def _cache_lengths(function: str, cache_seqlens: Any, q: Tensor, room: int) -> T
     if cache_seqlens is None:
         return None
     if isinstance(cache_seqlens, int):
+        if not 0 <= cache_seqlens <= room:
+            raise ArgumentError(f"{function}: cache_seqlens is {cache_seqlens}; it must be from 0 to {room}.")
         cache_seqlens = torch.full((q.shape[0],), cache_seqlens, dtype=torch.int32, device=q.device)
     if not isinstance(cache_seqlens, Tensor) or cache_seqlens.dtype != torch.int32 or cache_seqlens.shape != (q.shape[0],):
         what = f"{cache_seqlens.dtype} of {tuple(cache_seqlens.shape)}" if isinstance(cache_seqlens, Tensor) else repr(cache_seqlens)
@@ -241,6 +307,8 @@ def flash_attn_with_kvcache(
     checked. num_splits: parts that the keys are computed in, 0 for as many as are best. With return_softmax_lse the
     result and the log-sum-exp. rotary_interleaved counts for nothing without rotary_cos, which is not computed.
     """
+    if not torch.compiler.is_compiling():
+        _check_types(flash_attn_with_kvcache, locals())
     function = "flash_attn_with_kvcache"
     _unsupported(
         function,
@@ -298,11 +366,12 @@ def scaled_dot_product_attention(
 
     With is_causal as many queries as keys: PyTorch aligns the mask at the top left, tegula at the bottom right.
     """
+    if not torch.compiler.is_compiling():
+        _check_types(scaled_dot_product_attention, locals())
     _unsupported("scaled_dot_product_attention", attn_mask=(attn_mask, None), dropout_p=(dropout_p, 0.0))
-    if query.dim() != 4 or key.dim() != 4:
-        raise ArgumentError(
-            f"scaled_dot_product_attention: query has the shape {tuple(query.shape)}; (batch, heads, seq, head_dim) is needed."
-        )
+    for name, x in (("query", query), ("key", key), ("value", value)):
+        if x.dim() != 4:
+            raise ArgumentError(f"scaled_dot_product_attention: {name} has the shape {tuple(x.shape)}; (batch, heads, seq, head_dim) is needed.")
     if query.shape[1] != key.shape[1] and not enable_gqa:
         raise ArgumentError(
             f"scaled_dot_product_attention: query has {query.shape[1]} heads, and key {key.shape[1]}; set enable_gqa."

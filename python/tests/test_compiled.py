@@ -119,7 +119,7 @@ class OnGpu:
         return (2, self._device)
 
     def __dlpack__(self, *, stream: int | None = None) -> Any:
-        assert stream == -1
+        assert stream == 1  # the default one: this is no array of PyTorch or CuPy
         return self._array.__dlpack__()
 
 
@@ -143,7 +143,7 @@ def test_arrays_of_a_gpu_are_understood(wrapped: Any) -> None:
         operand = _gpu_arrays.gpu_operand("gemm", "a", wrapped(array)).operand
         assert (operand.type, operand.shape, operand.strides) == ("f16", array.shape, strides)
         assert operand.address == array.ctypes.data
-    raw = _gpu_arrays.gpu_operand("gemm", "a", wrapped(np.zeros(4, np.uint16)), "bf16").operand
+    raw = _gpu_arrays.gpu_operand("gemm", "a", wrapped(np.zeros(4, np.uint16)), _gpu_arrays.Said("bf16")).operand
     assert raw.type == "bf16"
 
 

@@ -204,7 +204,7 @@ I = np.zeros(8, np.int32)
         (lambda: dg.m_grouped_fp8_gemm_nt_contiguous(A, G, D, I + 2), "each must be -1 or below 2"),
         (lambda: dg.m_grouped_fp8_gemm_nt_contiguous(A, G, D, np.arange(8, dtype=np.int32) % 2), "must be neighbours"),
         (lambda: dg.bf16_gemm_nt(A[0], B[0], D), "fp8 is computed with scales"),
-        (lambda: dg.k_grouped_fp8_gemm_nt_contiguous(A, B, D, [8], I), "d must be (groups, m, n)"),
+        (lambda: dg.k_grouped_fp8_gemm_nt_contiguous(A, B, D, [8], I), "(groups, m, n) is needed"),
         (lambda: dg.k_grouped_fp8_gemm_nt_contiguous(A, B, D[None], [64], I[:1]), "ks sums to 64, and a and b have 128"),
         (lambda: dg.per_token_cast_to_fp8(np.zeros((2, 2))), "x has elements of type float64"),
         (lambda: dg.per_token_cast_to_fp8(np.zeros((2, 2), np.float16)), "x is of f16; bf16 or f32 is needed"),

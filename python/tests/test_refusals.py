@@ -105,7 +105,7 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: dg.per_token_cast_to_fp8(A), "per_token_cast_to_fp8: x is of f16; bf16 or f32 is needed."),
     (lambda: dg.fp8_gemm_nt(X, X, X), "fp8_gemm_nt: a is ndarray; a pair of elements and scales is needed."),  # type: ignore[arg-type]
     (scaled([1.0]), "fp8_gemm_nt: d is list; a NumPy array is needed."),
-    (lambda: dg.calc_diff(3, X), "calc_diff: x is int; a NumPy array or a torch.Tensor is needed."),
+    (lambda: dg.calc_diff(3, X), "calc_diff: x is int; a NumPy array or a torch.Tensor of numbers is needed."),
     (lambda: tegula.prepare_gemm(None, None), "gemm: a is None; an array in a GPU's memory is needed."),
     (lambda: tegula.prepare_attention(B, B, B), "attention: q is in the host's memory; all operands must be on one GPU."),
     # shapes
@@ -167,6 +167,9 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (gemm(stream=1), "gemm: stream is 1, and NumPy arrays are computed when the call returns; leave it out."),
     (attention(stream="x"), "attention: stream is 'x', and NumPy arrays are computed when the call returns; leave it out."),
     (launch(2**40), "k: argument 0 is 1099511627776, which no int holds; say np.int64 for a member of 64 bits."),
+    (launch(1e300), "k: argument 0 is 1e+300, which no float holds; say np.float64 for a double."),
+    (launch(np.array(["x"])), "k: argument 0 has elements of type <U1; numbers in this machine's order of bytes are needed."),
+    (launch(np.ma.masked_array(A)), "k: argument 0 is a masked array, and masks are not looked at: use .filled()."),
     (launch(grid=0), "k: grid is 0; it must be one to three integers from 1 to 2^31 - 1."),
     (launch(grid=2**31), "k: grid is 2147483648; it must be one to three integers from 1 to 2^31 - 1."),
     (launch(grid=(1, 1, 1, 1)), "k: grid is (1, 1, 1, 1); it must be one to three integers from 1 to 2^31 - 1."),

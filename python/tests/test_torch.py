@@ -178,6 +178,10 @@ def test_the_operator_of_attention_keeps_pytorchs_rules() -> None:
     tokens = values(8, 2, 64, dtype=BF16)
     packed = (tokens, tokens, tokens, None, True, None, None, None, 0.0, bounds(3, 5), bounds(3, 5), 5, 5)
     torch.library.opcheck(torch.ops.tegula.attention.default, packed)
+    q, caches, new = values(2, 3, 2, 64, dtype=BF16), values(2, 16, 2, 64, dtype=BF16), values(2, 3, 2, 64, dtype=BF16)
+    lengths = torch.tensor([5, 0], dtype=torch.int32)
+    appended = (q, caches, caches.clone(), new, new, lengths, True, None, None, None, 0.0)
+    torch.library.opcheck(torch.ops.tegula.append_and_attend.default, appended)
 
 
 def test_compiles_without_a_break() -> None:
@@ -234,14 +238,14 @@ T = values(1, 8, 2, 32)
         (lambda: tt.flash_attn_func(T.transpose(1, 3), T, T), "which must be contiguous"),
         (lambda: tt.flash_attn_varlen_func(T[0], T[0], T[0], bounds(9), bounds(9), 8, 8), "must rise from 0"),
         (lambda: tt.flash_attn_varlen_func(T[0], T[0], T[0], bounds(8).long(), bounds(8), 8, 8), "cu_seqlens_q is of torch.int64; int32"),
-        (lambda: tt.flash_attn_with_kvcache(T, T, T, cache_seqlens=9), "cache_seqlens is [9]; a length from 0 to 8"),
+        (lambda: tt.flash_attn_with_kvcache(T, T, T, cache_seqlens=9), "cache_seqlens is 9; it must be from 0 to 8"),
         (lambda: tt.flash_attn_with_kvcache(T, T, T, page_table=X[:1]), "page_table is of torch.float16; int32"),
         (lambda: tt.flash_attn_with_kvcache(T, T, T, page_table=X, block_table=X), "two names of one table"),
         (lambda: tt.flash_attn_with_kvcache(T, T, T, T, T), "it must say where k is written"),
         (lambda: tt.flash_attn_with_kvcache(T, T, T, rotary_cos=X), "rotary_cos is a tensor of (8, 8); only None"),
         (lambda: tt.scaled_dot_product_attention(T, T[:, :4], T[:, :4]), "set enable_gqa"),
         (lambda: tt.scaled_dot_product_attention(T, T[:, :, :1], T[:, :, :1], is_causal=True), "as many"),
-        (lambda: tt.scaled_dot_product_attention(T, T, T, attn_mask=cast(Any, 1)), "attn_mask is 1"),
+        (lambda: tt.scaled_dot_product_attention(T, T, T, attn_mask=cast(Any, 1)), "attn_mask is int; a torch.Tensor is needed"),
     ],
 )
 def test_refusals_are_sentences(call: Any, sentence: str) -> None:

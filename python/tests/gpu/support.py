@@ -11,6 +11,10 @@ import torch
 EPSILON = {torch.float16: 2.0**-10, torch.bfloat16: 2.0**-7}
 
 
+class Skipped(Exception):
+    """A test for which something is not there."""
+
+
 def values(*shape: int, dtype: Any = torch.bfloat16, device: str = "cuda", seed: int = 1) -> Any:
     """Evenly spread in [-1, 1), the same for the same shape and seed."""
     generator = torch.Generator().manual_seed(seed + sum(i * n for i, n in enumerate(shape, 1)))

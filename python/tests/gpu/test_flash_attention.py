@@ -8,17 +8,17 @@ import pathlib
 import subprocess
 import sys
 
+from support import Skipped
+
 RUNNER = pathlib.Path(__file__).with_name("flash_attention.py")
 
 
 def run(file: str, *options: str) -> None:
     repository = os.environ.get("TEGULA_FLASH_ATTENTION")
     if not repository:
-        print("skipped: TEGULA_FLASH_ATTENTION is not set to a folder that has FlashAttention's repository")
-        return
+        raise Skipped("TEGULA_FLASH_ATTENTION is not set to a folder that has FlashAttention's repository")
     if importlib.util.find_spec("einops") is None:
-        print("skipped: there is no einops, which FlashAttention's tests need")
-        return
+        raise Skipped("there is no einops, which FlashAttention's tests need")
     print(f"{file} {' '.join(options)}", flush=True)
     subprocess.run([sys.executable, str(RUNNER), str(pathlib.Path(repository) / file), *options], check=True)
 

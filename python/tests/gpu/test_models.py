@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 from models import Compared, causal_language_model, minilm, tegulas_functions
-from support import device_milliseconds
+from support import Skipped, device_milliseconds
 
 try:
     import transformers
@@ -26,8 +26,7 @@ def compare(name: str, model: Any, tokens: Any, output: str) -> None:
 
 def test_a_causal_language_model() -> None:
     if transformers is None:
-        print("skipped: there is no transformers")
-        return
+        raise Skipped("there is no transformers")
     model = causal_language_model(transformers, hidden=2048, layers=4, heads=16, key_heads=4, words=8192).cuda()
     tokens = torch.randint(0, 8192, (2, 2048), device="cuda")
     compare("a causal language model of 4 layers, 2 x 2048 tokens", model, tokens, "logits")
@@ -35,8 +34,7 @@ def test_a_causal_language_model() -> None:
 
 def test_minilm() -> None:
     if transformers is None:
-        print("skipped: there is no transformers")
-        return
+        raise Skipped("there is no transformers")
     model = minilm(transformers, layers=6, words=30522).cuda()
     tokens = torch.randint(0, 30000, (64, 128), device="cuda")
     compare("MiniLM's network, 64 x 128 tokens", model, tokens, "last_hidden_state")
