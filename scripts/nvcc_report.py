@@ -25,6 +25,8 @@ COUNTED = {
     "bar_sync": r"\b(?:bar|barrier)(?:\.cta)?\.sync\b",
     "wgmma": r"\bwgmma\.mma_async\.",
     "tcgen05_mma": r"\btcgen05\.mma\.",
+    "tcgen05_mma_scaled": r"\btcgen05\.mma\.\S*\.block_scale\b",
+    "tcgen05_cp": r"\btcgen05\.cp\.",
     "tma_load": r"\bcp\.async\.bulk\.tensor\.\dd\.shared::cluster\.global\b",
     "tma_store": r"\bcp\.async\.bulk\.tensor\.\dd\.global\.shared::cta\b",
     "setmaxnreg": r"\bsetmaxnreg\.",

@@ -85,6 +85,7 @@ GemmArguments with_defaults(GemmArguments const& arguments) {
   GemmArguments g = arguments;
   bool const a_k = g.a_major == Major::k, b_k = g.b_major == Major::k;
   fill_in(g.in_b, g.in);
+  if (g.block_scale.block == 0) g.block_scale = {};
   fill_in(g.out, default_output(g.in));
   fill_in(g.lda, a_k ? g.k : g.m);
   fill_in(g.ldb, b_k ? g.k : g.n);

@@ -1,13 +1,18 @@
 // What a GEMM asks of its arguments, with a sentence for each that is not so.
 
+#include <fmt/format.h>
+
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "argument_checker.hpp"
 #include "problem.hpp"
 #include "tegula/device/arguments.hpp"
 #include "tegula/device/gemm_plan.hpp"
+#include "tegula/kernel/block_scale.hpp"
 
 namespace tegula {
 namespace {
@@ -22,6 +27,7 @@ class GemmChecker : Checker {
   void run(int compute_capability) const {
     architecture(compute_capability);
     types(compute_capability);
+    block_scales(compute_capability);
     major("a_major", "in", g_.a_major, g_.in);
     major("b_major", "in_b", g_.b_major, *g_.in_b);
     extent("m", g_.m);
@@ -29,11 +35,16 @@ class GemmChecker : Checker {
     extent("k", g_.k);
     extent("batch", g_.batch);
     grid("m / 64 * n / 64 * batch", {(g_.m + 63) / 64, (g_.n + 63) / 64, g_.batch});
-    int const in_bytes = bits(g_.in) / 8, out_bytes = bits(*g_.out) / 8;
+    // A pair of e2m1 is an element of memory: a byte.
+    int const in_bytes = bits(g_.in) * packed(g_.in) / 8, out_bytes = bytes_of(*g_.out);
     bool const a_k = g_.a_major == Major::k, b_k = g_.b_major == Major::k;
     pointer("a", g_.a, in_bytes);
     pointer("b", g_.b, in_bytes);
     pointer("d", g_.d, out_bytes);
+    if (g_.block_scale.block != 0) {
+      pointer("block_scale_a", g_.block_scale_a, kScaleAlignment);
+      pointer("block_scale_b", g_.block_scale_b, kScaleAlignment);
+    }
     if (g_.beta != 0) {
       if (g_.c == nullptr)
         refuse_argument(
@@ -48,26 +59,28 @@ class GemmChecker : Checker {
                                       {"b", g_.b},
                                       {"bias", g_.bias},
                                       {"scale_a", g_.scale_a},
-                                      {"scale_b", g_.scale_b}})
+                                      {"scale_b", g_.scale_b},
+                                      {"block_scale_a", g_.block_scale_a},
+                                      {"block_scale_b", g_.block_scale_b}})
       if (input != nullptr) different("d", g_.d, name, input);
     matrix("a", *g_.lda, a_k ? "k" : "m", a_k ? g_.k : g_.m, a_k ? g_.m : g_.k, *g_.a_batch_stride,
-           in_bytes);
+           g_.in);
     matrix("b", *g_.ldb, b_k ? "k" : "n", b_k ? g_.k : g_.n, b_k ? g_.n : g_.k, *g_.b_batch_stride,
-           in_bytes);
-    matrix("d", *g_.ldd, "n", g_.n, g_.m, *g_.d_batch_stride, out_bytes);
+           *g_.in_b);
+    matrix("d", *g_.ldd, "n", g_.n, g_.m, *g_.d_batch_stride, *g_.out);
     rows_apart<2>("gemm", "d", g_.n,
                   {{{"ldd", g_.m, *g_.ldd}, {"d_batch_stride", g_.batch, *g_.d_batch_stride}}});
     if (g_.beta != 0) {
-      matrix("c", *g_.ldc, "n", g_.n, g_.m, *g_.c_batch_stride, out_bytes);
+      matrix("c", *g_.ldc, "n", g_.n, g_.m, *g_.c_batch_stride, *g_.out);
       if (g_.c == g_.d) in_place();
     }
-    overlaps(in_bytes, out_bytes, a_k, b_k);
+    overlaps(a_k, b_k);
     finite("alpha", g_.alpha);
     finite("beta", g_.beta);
     if (static_cast<int>(g_.activation) > static_cast<int>(Activation::silu))
       refuse_argument("gemm: activation is {}; it must be Activation::none, relu, gelu or silu.",
                       static_cast<int>(g_.activation));
-    if (only_sm90(g_.in)) {
+    if (by_tma_alone(g_.in)) {
       auto const obstacle = tma_obstacle(g_);
       if (!obstacle.empty())
         refuse_argument("gemm: {}, and {} is computed only from what TMA can address.", obstacle,
@@ -76,36 +89,92 @@ class GemmChecker : Checker {
   }
 
  private:
+  static constexpr int kScaleAlignment = 16;  ///< of what a bulk copy reads
+
   static bool fp8(DType type) { return type == DType::e4m3 || type == DType::e5m2; }
   /// What no tensor-core instruction of sm_80's kernel multiplies.
-  static bool only_sm90(DType type) { return type == DType::tf32 || fp8(type); }
+  static bool by_tma_alone(DType type) {
+    return type == DType::tf32 || type == DType::e2m1 || fp8(type);
+  }
 
   void types(int compute_capability) const {
-    type("in", g_.in, {DType::f16, DType::bf16, DType::tf32, DType::e4m3, DType::e5m2});
-    type("in_b", *g_.in_b, {DType::f16, DType::bf16, DType::tf32, DType::e4m3, DType::e5m2});
+    if (g_.block_scale.block == 0) {
+      for (auto const& [name, type] :
+           {std::pair<char const*, DType>("in", g_.in), {"in_b", *g_.in_b}})
+        if (type == DType::e2m1)
+          refuse_argument(
+              "gemm: {} is e2m1 and there is no block_scale; e2m1 is computed with kMxScale or "
+              "kNvScale.",
+              name);
+      type("in", g_.in, {DType::f16, DType::bf16, DType::tf32, DType::e4m3, DType::e5m2});
+      type("in_b", *g_.in_b, {DType::f16, DType::bf16, DType::tf32, DType::e4m3, DType::e5m2});
+    }
     type("out", *g_.out, {DType::f16, DType::bf16, DType::f32});
+    if (g_.block_scale.block != 0) return;
     if (g_.in != *g_.in_b && !(fp8(g_.in) && fp8(*g_.in_b)))
       refuse_argument(
           "gemm: in is {} and in_b is {}; both must be the same type, or each e4m3 or e5m2.",
           to_string(g_.in), to_string(*g_.in_b));
-    if (only_sm90(g_.in) && compute_capability != 90 && compute_capability != 100)
+    if (by_tma_alone(g_.in) && compute_capability != 90 && compute_capability != 100)
       refuse_argument(
           "gemm: in is {} and the machine is sm_{}; {} is computed on sm_90 and sm_100 only.",
           to_string(g_.in), compute_capability, to_string(g_.in));
+  }
+
+  void block_scales(int compute_capability) const {
+    BlockScale const& scale = g_.block_scale;
+    if (scale.block == 0) {
+      for (auto const& [name, scales] :
+           {std::pair<char const*, void const*>("block_scale_a", g_.block_scale_a),
+            {"block_scale_b", g_.block_scale_b}})
+        if (scales != nullptr)
+          refuse_argument(
+              "gemm: {} is {} and block_scale has a block of 0; it must be kMxScale or kNvScale, or {} "
+              "a null pointer.",
+              name, scales, name);
+      return;
+    }
+    std::string const said =
+        fmt::format("block_scale is {} for each {} elements",
+                    static_cast<int>(scale.type) < kDTypes ? to_string(scale.type) : "not a DType",
+                    scale.block);
+    if (scale != kMxScale && scale != kNvScale)
+      refuse_argument(
+          "gemm: {}; it must be kMxScale (ue8m0 for each 32) or kNvScale (ue4m3 for each 16).",
+          said);
+    bool const pairs = g_.in == DType::e2m1 && *g_.in_b == DType::e2m1;
+    if (!pairs && (scale == kNvScale || !fp8(g_.in) || !fp8(*g_.in_b))) {
+      auto const name_of = [](DType type) {
+        return static_cast<int>(type) < kDTypes ? to_string(type) : "not a DType";
+      };
+      refuse_argument(
+          "gemm: in is {}, in_b is {} and {}; {}.", name_of(g_.in), name_of(*g_.in_b), said,
+          scale == kNvScale ? "both must be e2m1" : "both must be e2m1, or each e4m3 or e5m2");
+    }
+    if (compute_capability != 100)
+      refuse_argument(
+          "gemm: {} and the machine is sm_{}; block scales are computed on sm_100 only.", said,
+          compute_capability);
+    if (pairs && g_.k % 2 != 0)
+      refuse_argument("gemm: k is {} and in is e2m1, of which two share a byte; k must be even.",
+                      g_.k);
+    if (g_.batch > 1)
+      refuse_argument("gemm: batch is {} and {}; with block scales batch must be 1.", g_.batch,
+                      said);
   }
 
   void major(std::string_view name, std::string_view type_name, Major value, DType type) const {
     if (value != Major::k && value != Major::mn)
       refuse_argument("gemm: {} is {}; it must be Major::k or Major::mn.", name,
                       static_cast<int>(value));
-    if (value == Major::mn && only_sm90(type))
+    if (value == Major::mn && by_tma_alone(type))
       refuse_argument(
-          "gemm: {} is Major::mn and {} is {}; of 8- and 32-bit types the tensor cores read Major::k only.",
+          "gemm: {} is Major::mn and {} is {}; of 4-, 8- and 32-bit types the tensor cores read Major::k only.",
           name, type_name, to_string(type));
   }
 
   void matrix(std::string_view name, std::int64_t ld, std::string_view row_name, std::int64_t row,
-              std::int64_t rows, std::int64_t batch_stride, int element_bytes) const {
+              std::int64_t rows, std::int64_t batch_stride, DType type) const {
     if (ld < row)
       refuse_argument(
           "gemm: ld{} is {}; it must be at least {} = {}, or the rows of {} would overlap.", name,
@@ -113,27 +182,37 @@ class GemmChecker : Checker {
     if (batch_stride < 0)
       refuse_argument("gemm: {}_batch_stride is {}, which is negative; it must be at least 0.",
                       name, batch_stride);
-    span(name, {{rows, ld}, {g_.batch, batch_stride}}, row, element_bytes);
+    int const pack = packed(type);
+    span(name, {{rows, ld / pack}, {g_.batch, batch_stride / pack}}, device::ceil_div(row, pack),
+         bits(type) * pack / 8);
   }
 
-  void overlaps(int in_bytes, int out_bytes, bool a_k, bool b_k) const {
+  void overlaps(bool a_k, bool b_k) const {
     auto const matrix = [&](std::string_view name, void const* address, std::int64_t ld,
                             std::int64_t rows, std::int64_t row, std::int64_t batch_stride,
-                            int bytes) {
-      return region(name, address, {{rows, ld}, {g_.batch, batch_stride}}, row, bytes);
+                            DType type) {
+      int const pack = packed(type);
+      return region(name, address, {{rows, ld / pack}, {g_.batch, batch_stride / pack}},
+                    device::ceil_div(row, pack), bits(type) * pack / 8);
     };
-    Region const d = matrix("d", g_.d, *g_.ldd, g_.m, g_.n, *g_.d_batch_stride, out_bytes);
+    Region const d = matrix("d", g_.d, *g_.ldd, g_.m, g_.n, *g_.d_batch_stride, *g_.out);
     apart("gemm", d,
           matrix("a", g_.a, *g_.lda, a_k ? g_.m : g_.k, a_k ? g_.k : g_.m, *g_.a_batch_stride,
-                 in_bytes));
+                 g_.in));
     apart("gemm", d,
           matrix("b", g_.b, *g_.ldb, b_k ? g_.n : g_.k, b_k ? g_.k : g_.n, *g_.b_batch_stride,
-                 in_bytes));
+                 *g_.in_b));
     if (g_.beta != 0 && g_.c != g_.d)
-      apart("gemm", d, matrix("c", g_.c, *g_.ldc, g_.m, g_.n, *g_.c_batch_stride, out_bytes));
-    apart("gemm", d, region("bias", g_.bias, {}, g_.n, out_bytes));
+      apart("gemm", d, matrix("c", g_.c, *g_.ldc, g_.m, g_.n, *g_.c_batch_stride, *g_.out));
+    apart("gemm", d, region("bias", g_.bias, {}, g_.n, bytes_of(*g_.out)));
     apart("gemm", d, region("scale_a", g_.scale_a, {}, 1, sizeof(float)));
     apart("gemm", d, region("scale_b", g_.scale_b, {}, 1, sizeof(float)));
+    if (g_.block_scale.block == 0) return;
+    for (auto const& [name, scales, rows] : {std::tuple<char const*, void const*, std::int64_t>(
+                                                 "block_scale_a", g_.block_scale_a, g_.m),
+                                             {"block_scale_b", g_.block_scale_b, g_.n}})
+      apart("gemm", d,
+            region(name, scales, {}, block_scale_bytes(rows, g_.k, g_.block_scale.block), 1));
   }
 
   void in_place() const {

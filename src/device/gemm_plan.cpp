@@ -29,10 +29,10 @@ class TmaRules {
   static constexpr int alignment = 16;
 
   void operand(std::string_view name, void const* address, std::int64_t rows, std::int64_t ld,
-               std::int64_t batch_stride, int element_bytes) {
+               std::int64_t batch_stride, DType type) {
     this->address(name, address, alignment);
-    if (rows > 1) stride("ld", name, "", ld, element_bytes);
-    if (batch_ > 1) stride("", name, "_batch_stride", batch_stride, element_bytes);
+    if (rows > 1) stride("ld", name, "", ld, bits(type));
+    if (batch_ > 1) stride("", name, "_batch_stride", batch_stride, bits(type));
   }
   void address(std::string_view name, void const* value, int multiple) {
     auto const rest =
@@ -45,17 +45,18 @@ class TmaRules {
 
  private:
   void stride(std::string_view before, std::string_view name, std::string_view after,
-              std::int64_t elements, int element_bytes) {
+              std::int64_t elements, int element_bits) {
     // bytes: cuTensorMapEncodeTiled's globalStrides
     constexpr std::int64_t limit = std::int64_t{1} << 40;
     if (!obstacle_.empty()) return;
-    if (elements >= limit / element_bytes)
-      obstacle_ = fmt::format("{}{}{} is {} elements of {} bytes, which is not below 2^40 bytes",
-                              before, name, after, elements, element_bytes);
-    else if (elements * element_bytes % alignment != 0)
-      obstacle_ =
-          fmt::format("{}{}{} is {} elements of {} bytes, which is not a multiple of {} bytes",
-                      before, name, after, elements, element_bytes, alignment);
+    std::string const size = element_bits < 8 ? fmt::format("{} bits", element_bits)
+                                              : fmt::format("{} bytes", element_bits / 8);
+    if (elements >= 8 * limit / element_bits)
+      obstacle_ = fmt::format("{}{}{} is {} elements of {}, which is not below 2^40 bytes", before,
+                              name, after, elements, size);
+    else if (elements * element_bits % (8 * alignment) != 0)
+      obstacle_ = fmt::format("{}{}{} is {} elements of {}, which is not a multiple of {} bytes",
+                              before, name, after, elements, size, alignment);
   }
 
   std::int64_t batch_;
@@ -100,21 +101,25 @@ std::string to_string(GemmArguments const& arguments) {
   if (g.beta != 0) sum += fmt::format(" + {} C", g.beta);
   if (g.bias != nullptr) sum += " + bias";
   if (g.activation != Activation::none) sum = fmt::format("{}({})", to_string(g.activation), sum);
-  return fmt::format("D = {}: m {}, n {}, k {}{}, A {} {}-major, B {} {}-major, D {}", sum, g.m,
+  std::string const scaled = g.block_scale.block == 0
+                                 ? ""
+                                 : fmt::format(", scales {} for each {} of k",
+                                               to_string(g.block_scale.type), g.block_scale.block);
+  return fmt::format("D = {}: m {}, n {}, k {}{}, A {} {}-major, B {} {}-major{}, D {}", sum, g.m,
                      g.n, g.k, g.batch == 1 ? "" : fmt::format(", batch {}", g.batch),
-                     to_string(g.in), text(g.a_major), to_string(*g.in_b), text(g.b_major),
+                     to_string(g.in), text(g.a_major), to_string(*g.in_b), text(g.b_major), scaled,
                      to_string(*g.out));
 }
 
 std::string tma_obstacle(GemmArguments const& arguments) {
   GemmArguments const g = with_defaults(arguments);
-  int const in = bytes_of(g.in), in_b = bytes_of(*g.in_b), out = bytes_of(*g.out);
+  DType const out = *g.out;
   TmaRules rules(g.batch);
-  rules.operand("a", g.a, g.a_major == Major::k ? g.m : g.k, *g.lda, *g.a_batch_stride, in);
-  rules.operand("b", g.b, g.b_major == Major::k ? g.n : g.k, *g.ldb, *g.b_batch_stride, in_b);
+  rules.operand("a", g.a, g.a_major == Major::k ? g.m : g.k, *g.lda, *g.a_batch_stride, g.in);
+  rules.operand("b", g.b, g.b_major == Major::k ? g.n : g.k, *g.ldb, *g.b_batch_stride, *g.in_b);
   rules.operand("d", g.d, g.m, *g.ldd, *g.d_batch_stride, out);
   if (g.beta != 0) rules.operand("c", g.c, g.m, *g.ldc, *g.c_batch_stride, out);
-  rules.address("bias", g.bias, 2 * out);  // read in pairs
+  rules.address("bias", g.bias, 2 * bytes_of(out));  // read in pairs
   return rules.obstacle();
 }
 

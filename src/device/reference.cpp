@@ -11,6 +11,7 @@
 #include <optional>
 #include <thread>
 
+#include "block_scaled_reference.hpp"
 #include "tegula/device/grouped_gemm.hpp"
 #include "tegula/numeric/float8.hpp"
 
@@ -38,6 +39,8 @@
 // most 33 * 2^-13 max(P, R + E) + 2^-13 (R + E). In which order a step's products stand does not
 // matter, and neither does a split of K: the partial sums of a share are differences of those of
 // the whole; with shares, R is bounded by the largest such difference, the largest less the least.
+//
+// With block scales X errs as block_scaled_reference.cpp says.
 //
 // GEMM: D = f(alpha scale_a scale_b X + beta C + bias), where X errs as above. The epilogue is at
 // most six operations in f32, each at most u of a magnitude of |alpha| (1 + mma) S + |beta C| +
@@ -173,11 +176,17 @@ double element(void const* data, DType type, std::int64_t index) {
       return to_float(load<float_e4m3>(data, index));
     case DType::e5m2:
       return to_float(load<float_e5m2>(data, index));
+    case DType::e2m1:
+      return to_float(load<float_e2m1x2>(data, index / 2)[static_cast<int>(index % 2)]);
+    case DType::ue8m0:
+      return to_float(load<float_ue8m0>(data, index));
+    case DType::ue4m3:
+      return to_float(load<float_ue4m3>(data, index));
     case DType::f64:
       return load<double>(data, index);
     default:
       throw argument_error(fmt::format(
-          "reference::element: the type is {}; floating-point numbers of 8 bits and more can be read.",
+          "reference::element: the type is {}; floating-point numbers of 4 bits, or 8 and more, can be read.",
           to_string(type)));
   }
 }
@@ -282,6 +291,10 @@ Activated activated(Activation activation, double x, double error) {
 Values gemm(GemmArguments const& arguments, std::vector<std::int64_t> const& rows) {
   GemmArguments const g = with_defaults(arguments);
   bool const a_k = g.a_major == Major::k, b_k = g.b_major == Major::k, fp8 = bits(g.in) == 8;
+  bool const scaled = g.block_scale.block != 0;
+  BlockScaledRows scaled_b;
+  if (scaled)
+    scaled_b = block_scaled_rows(g.b, *g.in_b, *g.ldb, g.block_scale_b, g.block_scale, 0, g.n, g.k);
   Values result;
   result.value.resize(rows.size() * static_cast<std::size_t>(g.n));
   result.bound.resize(result.value.size());
@@ -294,16 +307,21 @@ Values gemm(GemmArguments const& arguments, std::vector<std::int64_t> const& row
   for (std::size_t begin = 0, end = 0; begin < rows.size(); begin = end) {
     std::int64_t const batch = rows[begin] / g.m;
     while (end < rows.size() && rows[end] / g.m == batch) ++end;
-    auto const b =
-        matrix(static_cast<char const*>(g.b) + batch * *g.b_batch_stride * (bits(*g.in_b) / 8),
-               *g.in_b, g.n, g.k, b_k ? *g.ldb : 1, b_k ? 1 : *g.ldb);  // (n, k)
+    auto const b = scaled
+                       ? scaled_b.value
+                       : matrix(static_cast<char const*>(g.b) +
+                                    batch * *g.b_batch_stride * (bits(*g.in_b) / 8),
+                                *g.in_b, g.n, g.k, b_k ? *g.ldb : 1, b_k ? 1 : *g.ldb);  // (n, k)
     parallel_for(static_cast<std::int64_t>(end - begin), [&](std::int64_t r) {
       std::size_t const row = begin + static_cast<std::size_t>(r);
       std::int64_t const i = rows[row] % g.m;
       std::int64_t const first = batch * *g.a_batch_stride + (a_k ? i * *g.lda : i);
-      std::vector<double> a(static_cast<std::size_t>(g.k));
-      for (std::int64_t k = 0; k < g.k; ++k)
-        a[static_cast<std::size_t>(k)] = element(g.a, g.in, first + (a_k ? k : k * *g.lda));
+      BlockScaledRows scaled_a;
+      if (scaled)
+        scaled_a = block_scaled_rows(g.a, g.in, *g.lda, g.block_scale_a, g.block_scale, i, 1, g.k);
+      std::vector<double> a = scaled_a.value;
+      for (std::int64_t k = 0; k < g.k && !scaled; ++k)
+        a.push_back(element(g.a, g.in, first + (a_k ? k : k * *g.lda)));
       for (std::int64_t j = 0; j < g.n; ++j) {
         double const* const column = b.data() + j * g.k;
         Dot const x = dot(a.data(), column, g.k);
@@ -312,8 +330,9 @@ Values gemm(GemmArguments const& arguments, std::vector<std::int64_t> const& row
                         : 0;
         double const bias = g.bias != nullptr ? element(g.bias, *g.out, j) : 0;
         double const error_x =
-            fp8 ? fp8_error(a.data(), g.in, column, *g.in_b, g.k) + 8 * kU * x.magnitude
-                : accumulation * x.magnitude + 0x1p-149 * static_cast<double>(g.k / 8 + 1);
+            scaled ? block_scaled_error(scaled_a, 0, scaled_b, j, g.k, bits(g.in))
+            : fp8  ? fp8_error(a.data(), g.in, column, *g.in_b, g.k) + 8 * kU * x.magnitude
+                   : accumulation * x.magnitude + 0x1p-149 * static_cast<double>(g.k / 8 + 1);
         double const error =
             std::abs(alpha) * error_x +
             (operations + 0.01) * kU *

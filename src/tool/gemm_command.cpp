@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <initializer_list>
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -16,6 +18,7 @@
 #include "output.hpp"
 #include "tegula/device/gemm_plan.hpp"
 #include "tegula/device/launch.hpp"
+#include "tegula/device/quantize_blocks.hpp"
 #include "tegula/device/selection.hpp"
 #include "tegula/io/text.hpp"
 
@@ -28,8 +31,9 @@ With --batch each of A, B, C and D has one axis more, in front; a file of A, B o
 Every array is dense and row-major. D = activation(alpha scale_a scale_b A B + beta C + bias) is checked against
 float64, within a bound derived from the arithmetic; a result beyond it exits with 1.
 
-With --scales or --groups the operands are generated, B is (n, k), and D = A B^T, or with --beta 1
-D = A B^T + C, for each group.
+With --scales 1x128,... or --groups the operands are generated, B is (n, k), and D = A B^T, or with --beta 1
+D = A B^T + C, for each group. With --scales mx or nv (sm_100) B is (n, k), and A and B are quantised from files or
+generated values.
 
 The kernel and its configuration are chosen by a model of the GPU. --explain shows what was weighed, and runs nothing;
 the options under "choice" decide parts of it by hand.
@@ -43,6 +47,7 @@ Examples:
   tegula gemm --m 4096 --n 4096 --k 4096 --trans-b --device sim --explain --tile 128x256 --draw-tiles tiles.svg
   tegula gemm --m 8192 --n 8192 --k 8192 --device cuda --schedule pingpong --repeat 20
   tegula gemm --m 200 --n 384 --k 512 --in e4m3 --scales 1x128,128x128
+  tegula gemm --m 200 --n 384 --k 512 --in e2m1 --scales nv --device sim --arch sm100
   tegula gemm --groups 100,0,17 --n 256 --k 512 --in bf16)";
 
 struct Options {
@@ -66,6 +71,9 @@ struct Options {
     std::optional<int> configuration, split_k, group;
   } choice;
 };
+
+/// --scales of sm_100: mx or nv.
+bool has_block_scales(Options const& o) { return o.scales == "mx" || o.scales == "nv"; }
 
 constexpr std::int64_t kDefaultExtent = 256;
 constexpr std::int64_t kMostInt = std::numeric_limits<int>::max();
@@ -93,7 +101,9 @@ GemmConstraints constraints(Options const& o) {
   GemmConstraints wanted{.configuration = c.configuration, .split_k = c.split_k, .group = c.group};
   if (!c.kernel.empty())
     wanted.kernel = named<FamilyId>(
-        c.kernel, {{"sm80", gemm_sm80}, {"sm90", gemm_sm90}, {"sm100", gemm_sm100}});
+        c.kernel, {{"sm80", gemm_sm80},
+                   {"sm90", gemm_sm90},
+                   {"sm100", has_block_scales(o) ? FamilyId(scaled_gemm_sm100) : gemm_sm100}});
   if (!c.schedule.empty())
     wanted.schedule = named<Schedule>(c.schedule, {{"basic", Schedule::basic},
                                                    {"cooperative", Schedule::cooperative},
@@ -124,10 +134,11 @@ template <class Choose> auto chosen_by(Options const& o, Choose&& choose) {
 }
 
 /// The operands as kernels and reference read them; those of no file are empty until
-/// generate_missing.
+/// generate_missing, and A and B with block scales are f32 until `quantise`.
 struct Problem {
   Operand a, b, c, bias;
   std::vector<float> scales;
+  std::vector<std::uint8_t> block_scale_a, block_scale_b;
   GemmArguments arguments;  ///< without pointers
 };
 
@@ -137,13 +148,24 @@ Shape batched(std::int64_t batch, Shape shape) {
   return shape;
 }
 
+/// Of A or B. Only where there are block scales may they be e2m1.
+DType parse_operand_type(char const* option, std::string const& name, bool scaled) {
+  if (name != to_string(DType::e2m1)) return parse_dtype(option, name);
+  if (scaled) return DType::e2m1;
+  throw argument_error(
+      fmt::format("{} is e2m1 and --scales is left out; of e2m1 it must be mx or nv.", option));
+}
+
 Problem read_problem(Options o) {
   std::optional<DType> in, in_b, out;
-  if (o.dtype) in = parse_dtype("--dtype", *o.dtype);
-  if (o.dtype_b) in_b = parse_dtype("--in-b", *o.dtype_b);
+  bool const scaled = has_block_scales(o);
+  if (o.dtype) in = parse_operand_type("--dtype", *o.dtype, scaled);
+  if (o.dtype_b) in_b = parse_operand_type("--in-b", *o.dtype_b, scaled);
   if (o.out_type) out = parse_dtype("--out-type", *o.out_type);
+  if (scaled && !in) in = o.scales == "nv" ? DType::e2m1 : DType::e4m3;
   if (o.a.empty() && o.b.empty() && !in) in = DType::bf16;
   if (!in_b) in_b = in;
+  o.trans_b = o.trans_b || scaled;
 
   // Reads a file of `rank` axes, or one more, the batches, in front; gives the strides
   // between these.
@@ -158,13 +180,15 @@ Problem read_problem(Options o) {
   };
   std::optional<Operand> a, b, c, bias;
   if (!o.a.empty()) {
-    a = o.trans_a ? matrices("--a", o.a, in, o.k, o.m) : matrices("--a", o.a, in, o.m, o.k);
-    in = a->type;
+    auto const type = scaled ? DType::f32 : in;
+    a = o.trans_a ? matrices("--a", o.a, type, o.k, o.m) : matrices("--a", o.a, type, o.m, o.k);
+    if (!scaled) in = a->type;
     if (!in_b && bits(*in) != 8) in_b = in;  // beside an fp8 A, B stays what its file holds
   }
   if (!o.b.empty()) {
-    b = o.trans_b ? matrices("--b", o.b, in_b, o.n, o.k) : matrices("--b", o.b, in_b, o.k, o.n);
-    in_b = b->type;
+    auto const type = scaled ? DType::f32 : in_b;
+    b = o.trans_b ? matrices("--b", o.b, type, o.n, o.k) : matrices("--b", o.b, type, o.k, o.n);
+    if (!scaled) in_b = b->type;
     if (!in) in = in_b;
   }
   if (!in_b) in_b = in;
@@ -183,7 +207,7 @@ Problem read_problem(Options o) {
   for (auto const& [type, transposed, option] :
        {std::tuple(*in, !o.trans_a, "A is stored as (k, m) with --trans-a"),
         std::tuple(*in_b, o.trans_b, "B is stored as (k, n) without --trans-b")})
-    if (!transposed && (type == DType::tf32 || bits(type) == 8))
+    if (!transposed && (type == DType::tf32 || bits(type) <= 8))
       throw argument_error(
           fmt::format("gemm: {}, and of {} the tensor cores read only what is contiguous along k.",
                       option, to_string(type)));
@@ -207,14 +231,25 @@ Problem read_problem(Options o) {
                                                                 {"relu", Activation::relu},
                                                                 {"gelu", Activation::gelu},
                                                                 {"silu", Activation::silu}})};
+  if (scaled) {
+    // Rows are padded to what TMA can address.
+    auto const padded = [&](DType type) {
+      int const unit = 128 / bits(type);
+      return (k + unit - 1) / unit * unit;
+    };
+    p.arguments.block_scale = o.scales == "nv" ? kNvScale : kMxScale;
+    p.arguments.lda = padded(*in), p.arguments.ldb = padded(*in_b);
+  }
   if (shared(a)) p.arguments.a_batch_stride = 0;
   if (shared(b)) p.arguments.b_batch_stride = 0;
   if (shared(c)) p.arguments.c_batch_stride = 0;
   auto const or_empty = [](std::optional<Operand>& file, DType type, Shape shape) {
     return file ? std::move(*file) : Operand{type, std::move(shape), {}};
   };
-  p.a = or_empty(a, *in, batched(batch, o.trans_a ? Shape{k, m} : Shape{m, k}));
-  p.b = or_empty(b, *in_b, batched(batch, o.trans_b ? Shape{n, k} : Shape{k, n}));
+  p.a =
+      or_empty(a, scaled ? DType::f32 : *in, batched(batch, o.trans_a ? Shape{k, m} : Shape{m, k}));
+  p.b = or_empty(b, scaled ? DType::f32 : *in_b,
+                 batched(batch, o.trans_b ? Shape{n, k} : Shape{k, n}));
   p.c = or_empty(c, *out, beta != 0 ? batched(batch, {m, n}) : Shape{});
   p.bias = or_empty(bias, *out, {});
   p.scales = {o.scale_a.value_or(1), o.scale_b.value_or(1)};
@@ -230,12 +265,30 @@ void generate_missing(Problem& p, std::uint64_t seed) {
   }
 }
 
+/// A and B of f32 in the problem's types, with their scales. Precondition: checked arguments.
+void quantise(Problem& p) {
+  GemmArguments const& g = p.arguments;
+  if (g.block_scale.block == 0) return;
+  auto const quantise_one = [&](Operand& x, DType type, std::int64_t rows, std::int64_t ld,
+                                std::vector<std::uint8_t>& scales) {
+    std::vector<float> values(static_cast<std::size_t>(rows * g.k));
+    std::memcpy(values.data(), x.data.data(), x.data.size());
+    QuantizedBlocks const q = quantize_blocks(type, g.block_scale, rows, g.k, ld, values.data());
+    auto const bytes = std::as_bytes(std::span(q.elements));
+    x = {DType::u8, {rows, ld / packed(type)}, {bytes.begin(), bytes.end()}};
+    scales = q.scales;
+  };
+  quantise_one(p.a, g.in, g.m, *g.lda, p.block_scale_a);
+  quantise_one(p.b, *g.in_b, g.n, *g.ldb, p.block_scale_b);
+}
+
 /// The arguments with the operands at these addresses; null for those that the problem does
 /// not have.
 struct Addresses {
   void const *a, *b, *c, *bias;
   void* d;
   float const* scales;
+  void const *block_scale_a, *block_scale_b;
 };
 GemmArguments with_addresses(Problem const& p, Options const& o, Addresses const& at) {
   GemmArguments g = p.arguments;
@@ -244,6 +297,7 @@ GemmArguments with_addresses(Problem const& p, Options const& o, Addresses const
   g.bias = o.bias.empty() ? nullptr : at.bias;
   g.scale_a = o.scale_a ? at.scales : nullptr;
   g.scale_b = o.scale_b ? at.scales + 1 : nullptr;
+  if (has_block_scales(o)) g.block_scale_a = at.block_scale_a, g.block_scale_b = at.block_scale_b;
   return g;
 }
 
@@ -257,12 +311,13 @@ nlohmann::ordered_json describe(GemmArguments const& g, Options const& o) {
           {"in_b", to_string(*g.in_b)},
           {"out", to_string(*g.out)},
           {"trans_a", o.trans_a},
-          {"trans_b", o.trans_b},
+          {"trans_b", g.b_major == Major::k},
           {"alpha", g.alpha},
           {"beta", g.beta},
           {"bias", g.bias != nullptr},
           {"scale_a", o.scale_a.value_or(1)},
           {"scale_b", o.scale_b.value_or(1)},
+          {"scales", has_block_scales(o) ? o.scales : "none"},
           {"activation", to_string(g.activation)},
           {"seed", o.machine.seed}};
 }
@@ -296,9 +351,10 @@ nlohmann::ordered_json describe(GemmCandidate const& candidate) {
 /// memory; checked.
 GemmArguments before_allocation(Problem const& p, Options const& o, Machine const& machine) {
   auto const somewhere = [](std::uintptr_t i) { return reinterpret_cast<void*>(i << 58); };
-  GemmArguments const g = with_addresses(p, o,
-                                         {somewhere(1), somewhere(2), somewhere(3), somewhere(4),
-                                          somewhere(5), static_cast<float const*>(somewhere(6))});
+  GemmArguments const g =
+      with_addresses(p, o,
+                     {somewhere(1), somewhere(2), somewhere(3), somewhere(4), somewhere(5),
+                      static_cast<float const*>(somewhere(6)), somewhere(7), somewhere(8)});
   check(g, machine.compute_capability());
   return g;
 }
@@ -370,7 +426,7 @@ void check_files(Options const& o) {
 double bytes_of(GemmArguments const& g) {
   auto const matrix = [&](std::int64_t rows, std::int64_t columns, DType type) {
     return static_cast<double>(g.batch) * static_cast<double>(rows) * static_cast<double>(columns) *
-           (bits(type) / 8);
+           bits(type) / 8.0;
   };
   double const operands = matrix(g.m, g.k, g.in) + matrix(g.k, g.n, *g.in_b);
   return 2 * (operands + matrix(g.m, g.n, *g.out) * (g.beta != 0 ? 2 : 1));
@@ -380,6 +436,10 @@ double bytes_of(GemmArguments const& g) {
 void run_grouped(Options const& o) {
   auto const& c = o.choice;
   auto const said = [](std::optional<float> const& x) { return x ? fmt::format("{}", *x) : ""; };
+  if (has_block_scales(o))
+    throw argument_error(fmt::format(
+        "gemm: --scales is {}; with --groups it must be none, 1x128,128x128 or 1x128,1x128.",
+        o.scales));
   for (auto const& [option, value] :
        {std::pair<char const*, std::string>("--a", o.a),
         {"--b", o.b},
@@ -438,7 +498,7 @@ void run_grouped(Options const& o) {
 }
 
 void run(Options const& o) {
-  if (!o.scales.empty() || o.groups || !o.grouping.empty()) {
+  if ((!o.scales.empty() && !has_block_scales(o)) || o.groups || !o.grouping.empty()) {
     check_files(o);
     return run_grouped(o);
   }
@@ -455,17 +515,23 @@ void run(Options const& o) {
   require_memory("gemm", bytes_of(before_allocation(p, o, machine)));
 
   generate_missing(p, o.machine.seed);
+  quantise(p);
   auto const a = upload(machine, p.a, "A"), b = upload(machine, p.b, "B"),
              c = upload(machine, p.c, "C"), bias = upload(machine, p.bias, "bias");
   Buffer<float> const scales(machine, p.scales, "scales");
-  GemmArguments const host = with_addresses(p, o,
-                                            {p.a.data.data(), p.b.data.data(), p.c.data.data(),
-                                             p.bias.data.data(), nullptr, p.scales.data()});
+  Buffer<std::uint8_t> const block_scale_a(machine, p.block_scale_a, "scales of A"),
+      block_scale_b(machine, p.block_scale_b, "scales of B");
+  GemmArguments const host =
+      with_addresses(p, o,
+                     {p.a.data.data(), p.b.data.data(), p.c.data.data(), p.bias.data.data(),
+                      nullptr, p.scales.data(), p.block_scale_a.data(), p.block_scale_b.data()});
   Operand d{*host.out, batched(host.batch, {host.m, host.n}), {}};
   Buffer<std::byte> const d_buffer(machine, host.batch * host.m * host.n * (bits(*host.out) / 8),
                                    "D");
-  GemmArguments const arguments = with_addresses(
-      p, o, {a.data(), b.data(), c.data(), bias.data(), d_buffer.data(), scales.data()});
+  GemmArguments const arguments =
+      with_addresses(p, o,
+                     {a.data(), b.data(), c.data(), bias.data(), d_buffer.data(), scales.data(),
+                      block_scale_a.data(), block_scale_b.data()});
   check(arguments, machine.compute_capability());
   if (o.measure) return measure(arguments, o, machine);
   GemmChoice const choice = chosen_by(o, [&](GemmConstraints const& wanted) {
@@ -525,8 +591,8 @@ void add_gemm_command(Command const& app) {
   extent("--batch", o.batch, "matrices, each multiplied for itself (1)");
   command.add_text(
       "--dtype,--in", o.dtype,
-      "of A and B, to which files are rounded: f16, bf16, tf32, e4m3 or e5m2 (that of the files, or "
-      "bf16)");
+      "of A and B, to which files are rounded: f16, bf16, tf32, e4m3, e5m2, or with --scales mx or nv "
+      "e2m1 (that of the files, or bf16; with mx e4m3, with nv e2m1)");
   command.add_text(
       "--in-b", o.dtype_b,
       "of B, where it is not A's: one of A and B e4m3, the other e5m2 (beside an fp8 A that of its file)");
@@ -544,8 +610,9 @@ void add_gemm_command(Command const& app) {
   command
       .add_option("--scales", o.scales,
                   "of fp8's blocks of 128 of k: 1x128,128x128 (a row of A, 128 columns of B) or "
-                  "1x128,1x128; B is then (n, k)")
-      .check(one_of({"none", "1x128,128x128", "1x128,1x128"}));
+                  "1x128,1x128; on sm_100 of blocks of a row: mx (ue8m0 for each 32) or nv (ue4m3 "
+                  "for each 16); B is then (n, k)")
+      .check(one_of({"none", "1x128,128x128", "1x128,1x128", "mx", "nv"}));
   command.add_text(
       "--groups", o.groups,
       "the rows of each group, which has a B (n, k) of its own: 300,0,17; with --grouping "

@@ -66,9 +66,10 @@ void add_gemm_sm90(std::vector<CorrectKernel>& all) {
   }
 }
 
-void add_gemm_sm100(std::vector<CorrectKernel>& all) {
-  for (std::size_t i = 0; i < configurations(gemm_sm100).size(); ++i) {
-    GemmSm100Config const& c = configurations(gemm_sm100)[i];
+/// Of gemm_sm100 or scaled_gemm_sm100.
+template <KernelFamily F> void add_gemm_sm100(F family, std::vector<CorrectKernel>& all) {
+  for (std::size_t i = 0; i < configurations(family).size(); ++i) {
+    auto const& c = configurations(family)[i];
     // One CTA, or pair, walks two tiles, the second with few rows, and goes once round the ring.
     GemmProblem p = problem_for(c);
     p.m = c.ctas * c.block_m + 9;
@@ -76,10 +77,10 @@ void add_gemm_sm100(std::vector<CorrectKernel>& all) {
     p.k = block_k(c) * std::min(stages(c), 4) + 8;
     p.beta = i % 3 == 0 ? 0.5f : 0;
     p.bias = i % 2 == 1;
-    all.push_back({"gemm_sm100", to_string(c), [p, i](sim::Options const& options) {
+    all.push_back({family.name, to_string(c), [family, p, i](sim::Options const& options) {
                      return outcome_of([&](Outcome& outcome) {
                        Machine const machine = Machine::simulated(Arch::sm100, options);
-                       outcome.output = run_sm100(machine, p, static_cast<int>(i), 1).d;
+                       outcome.output = run_sm100(family, machine, p, static_cast<int>(i), 1).d;
                        outcome.report = *machine.last_report();
                      });
                    }});
@@ -149,7 +150,8 @@ void add_gemms(std::vector<CorrectKernel>& all) {
   add_gemm_sm80(all);
   add_gemm_sm90(all);
   add_grouped_gemm_sm90(all);
-  add_gemm_sm100(all);
+  add_gemm_sm100(gemm_sm100, all);
+  add_gemm_sm100(scaled_gemm_sm100, all);
   add_forms(all);
 }
 

@@ -133,7 +133,8 @@ TEST_F(DriverBackend, IsGivenAnyConfiguration) {
   int const last = static_cast<int>(all.size()) - 1;
   EXPECT_EQ(plan_gemm(arguments, machine.properties()).candidates.size(),
             configurations(gemm_sm80, Kernels::all).size() + all.size() +
-                configurations(gemm_sm100, Kernels::all).size());
+                configurations(gemm_sm100, Kernels::all).size() +
+                configurations(scaled_gemm_sm100, Kernels::all).size());
   GemmConstraints const wanted = {.kernel = gemm_sm90, .configuration = last};
   GemmArguments of_last = arguments;
   of_last.in = all.back().a, of_last.in_b = all.back().b, of_last.out = all.back().out;

@@ -244,9 +244,9 @@ TEST(GemmPlan, ListsWhatWasWeighedTheChosenFirst) {
     GemmChoice const choice = choose_gemm(g, kH100);
     EXPECT_EQ(plan.chosen().configuration, choice.configuration);
     EXPECT_EQ(plan.chosen().cost.total, choice.cost.total);
-    EXPECT_EQ(plan.candidates.size(), configurations(gemm_sm80).size() +
-                                          configurations(gemm_sm90).size() +
-                                          configurations(gemm_sm100).size());
+    EXPECT_EQ(plan.candidates.size(),
+              configurations(gemm_sm80).size() + configurations(gemm_sm90).size() +
+                  configurations(gemm_sm100).size() + configurations(scaled_gemm_sm100).size());
     bool refused = false;
     double last = 0;
     for (GemmCandidate const& candidate : plan.candidates) {

@@ -105,6 +105,23 @@ TEST(GemmCommand, ComputesScalesOfBlocksAndGroups) {
               HasSubstr("least time"));
 }
 
+TEST(GemmCommand, ComputesBlockScalesOnAnSm100) {
+  struct Form {
+    char const *options, *configuration;
+  };
+  for (auto const& [options, configuration] :
+       {Form{"--scales mx --beta 1", "scaled_gemm_sm100 e4m3->bf16"},
+        {"--scales mx --in e5m2 --in-b e4m3 --out f32 --alpha 0.5", "e5m2xe4m3->f32"},
+        {"--scales mx --in e2m1", "e2m1->bf16 A:k B:k 128x128x256 ue8m0 for each 32"},
+        {"--scales nv --activation gelu --scale-a 2 --kernel sm100", "ue4m3 for each 16"}}) {
+    json const result = run_json(std::string("gemm --m 40 --n 136 --k 70 --arch sm100 ") + options);
+    EXPECT_TRUE(result["within_bound"]) << options << result;
+    EXPECT_GT(result["D"]["max_error"], 0.0) << options;
+    EXPECT_EQ(result["trans_b"], true);
+    EXPECT_THAT(result["configuration"]["name"].get<std::string>(), HasSubstr(configuration));
+  }
+}
+
 TEST(GemmCommand, TakesTheConfigurationThatIsAskedFor) {
   for (auto const& [options, name] :
        {std::pair("--schedule pingpong", "pingpong"),
@@ -627,6 +644,13 @@ TEST(KernelCommands, AnswerBadInputWithASentence) {
   expect_refused("gemm --scales 1x128,1x128 --beta 2", "--beta is 2");
   expect_refused("gemm --scales 1x128,1x128 --cluster 2x1", "--cluster is 2x1");
   expect_refused("gemm --scales 1x64", "1x64");
+  expect_refused("gemm --scales mx", "sm_100 only");
+  expect_refused("gemm --scales mx --groups 3,4", "--scales is mx; with --groups");
+  expect_refused("gemm --scales nv --in e4m3 --arch sm100", "both must be e2m1");
+  expect_refused("gemm --scales mx --in e2m1 --k 33 --arch sm100", "k is 33");
+  expect_refused("gemm --scales mx --batch 2 --arch sm100", "batch is 2");
+  expect_refused("gemm --in e2m1 --arch sm100", "--scales is left out");
+  expect_refused("gemm --scales mx --trans-a --arch sm100", "contiguous along k");
   expect_refused("gemm --a no.npy", "no.npy: cannot be opened");
   expect_refused("gemm --a " + scratch.path("f32.npy"), "holds f32");
   expect_refused("gemm --a " + scratch.path("s32.npy") + " --dtype f16", "holds s32");

@@ -31,6 +31,13 @@ template <> auto examples<GemmArguments>() {
                    .aligned = true,
                    .beta = 0.5f,
                    .bias = true});
+  all.push_back({.in = DType::e4m3,
+                 .m = 70,
+                 .n = 80,
+                 .k = 72,
+                 .aligned = true,
+                 .beta = 0.5f,
+                 .block_scale = kMxScale});
   return all;
 }
 template <> auto examples<AttentionArguments>() {

@@ -4,10 +4,11 @@
 
 #include "gemm_problem.hpp"
 
-/// Problems for the configurations of gemm_sm100's table, and how they are launched.
+/// Problems for the configurations of gemm_sm100's and scaled_gemm_sm100's tables, and how they are
+/// launched.
 namespace tegula {
 
-/// A problem of the configuration's types and majors, and an activation where it has them.
+/// A problem of the configuration's types, majors and scales, and an activation where it has them.
 inline GemmProblem problem_for(GemmSm100Config const& c) {
   return {.in = c.a,
           .in_b = c.b,
@@ -15,18 +16,24 @@ inline GemmProblem problem_for(GemmSm100Config const& c) {
           .a_major = c.a_major,
           .b_major = c.b_major,
           .aligned = true,
-          .activation = c.activates ? Activation::gelu : Activation::none};
+          .activation = c.activates ? Activation::gelu : Activation::none,
+          .block_scale = c.scale};
 }
 
-/// By one configuration of gemm_sm100, on so many CTAs.
-inline GemmResult run_sm100(Machine const& machine, GemmProblem const& p, int configuration,
-                            int ctas) {
+/// By one configuration of a family, on so many CTAs, or pairs of them.
+template <KernelFamily F>
+GemmResult run_sm100(F family, Machine const& machine, GemmProblem const& p, int configuration,
+                     int ctas) {
   return run_by(machine, p, [&](GemmArguments const& g) {
-    GemmChoice choice = choose_gemm(g, machine.properties(),
-                                    {.kernel = gemm_sm100, .configuration = configuration});
+    GemmChoice choice =
+        choose_gemm(g, machine.properties(), {.kernel = family, .configuration = configuration});
     choice.clusters = std::min(ctas, choice.tiling.tiles);
     gemm(machine, g, choice);
   });
+}
+inline GemmResult run_sm100(Machine const& machine, GemmProblem const& p, int configuration,
+                            int ctas) {
+  return run_sm100(gemm_sm100, machine, p, configuration, ctas);
 }
 
 }  // namespace tegula

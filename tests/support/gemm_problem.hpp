@@ -3,10 +3,16 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <optional>
+#include <random>
+#include <utility>
+#include <vector>
 
 #include "tegula/device/launch.hpp"
+#include "tegula/device/quantize_blocks.hpp"
 #include "tegula/device/reference.hpp"
 #include "tegula/device/selection.hpp"
 #include "test_machine.hpp"
@@ -27,6 +33,7 @@ struct GemmProblem {
   bool bias = false;
   std::optional<float> scale_a = {}, scale_b = {};
   Activation activation = Activation::none;
+  BlockScale block_scale = {};  ///< A and B are then quantised
   GemmConstraints constraints = {};
   std::uint64_t seed = 1;
   std::function<float(std::mt19937_64&)> a = normal, b = normal, c = normal;
@@ -42,6 +49,7 @@ struct GemmResult {
   std::vector<std::uint8_t> d;
   std::vector<std::uint8_t> a, b, c, bias;
   std::vector<float> scales;
+  std::vector<std::uint8_t> block_scale_a, block_scale_b;
   GemmArguments host;  ///< the arguments with pointers to the vectors here
 };
 
@@ -64,6 +72,7 @@ inline GemmArguments arguments_of(GemmProblem const& p) {
                   .ldb = leading(b_k ? p.k : p.n, p.in_b),
                   .ldc = leading(p.n, p.out),
                   .ldd = leading(p.n, p.out),
+                  .block_scale = p.block_scale,
                   .alpha = p.alpha,
                   .beta = p.beta,
                   .activation = p.activation};
@@ -72,25 +81,50 @@ inline GemmArguments arguments_of(GemmProblem const& p) {
   return with_defaults(g);
 }
 
+/// An operand with block scales, quantised from what `draw` gives. What lies between its rows is
+/// nobody's: NaN, or -6.
+inline QuantizedBlocks quantized_operand(GemmProblem const& p, DType type, int rows,
+                                         std::int64_t ld, std::uint64_t seed,
+                                         std::function<float(std::mt19937_64&)> const& draw) {
+  std::mt19937_64 random(seed);
+  std::vector<float> values(static_cast<std::size_t>(rows * p.k));
+  for (float& x : values) x = draw(random);
+  QuantizedBlocks q = quantize_blocks(type, p.block_scale, rows, p.k, ld, values.data());
+  int const pack = packed(type);
+  for (int row = 0; row < rows; ++row)
+    std::fill_n(q.elements.begin() + (row * ld + p.k + pack - 1) / pack, (ld - p.k) / pack,
+                std::uint8_t{0xff});
+  return q;
+}
+
 /// Runs a problem by `launch(arguments)`.
 template <class Launch>
 GemmResult run_by(Machine const& machine, GemmProblem const& p, Launch launch) {
   GemmResult r;
   GemmArguments g = arguments_of(p);
   auto const rows_a = p.a_major == Major::k ? p.m : p.k, rows_b = p.b_major == Major::k ? p.n : p.k;
-  r.a =
-      random_elements(p.in, *g.lda * rows_a * (p.one_a ? 1 : p.batch) + p.offset, 4 * p.seed, p.a);
-  r.b = random_elements(p.in_b, *g.ldb * rows_b * (p.one_b ? 1 : p.batch), 4 * p.seed + 1, p.b);
+  if (p.block_scale.block != 0) {
+    QuantizedBlocks a = quantized_operand(p, p.in, rows_a, *g.lda, 4 * p.seed, p.a),
+                    b = quantized_operand(p, p.in_b, rows_b, *g.ldb, 4 * p.seed + 1, p.b);
+    r.a = std::move(a.elements), r.block_scale_a = std::move(a.scales);
+    r.b = std::move(b.elements), r.block_scale_b = std::move(b.scales);
+  } else {
+    r.a = random_elements(p.in, *g.lda * rows_a * (p.one_a ? 1 : p.batch) + p.offset, 4 * p.seed,
+                          p.a);
+    r.b = random_elements(p.in_b, *g.ldb * rows_b * (p.one_b ? 1 : p.batch), 4 * p.seed + 1, p.b);
+  }
   r.c = random_elements(p.out, *g.ldc * p.m * p.batch, 4 * p.seed + 2, p.c);
   r.bias = random_elements(p.out, p.n, 4 * p.seed + 3, p.c);
   r.scales = {p.scale_a.value_or(1), p.scale_b.value_or(1)};
   Buffer<std::uint8_t> const a(machine, r.a, "a"), b(machine, r.b, "b"), c(machine, r.c, "c"),
-      bias(machine, r.bias, "bias");
+      bias(machine, r.bias, "bias"), block_scale_a(machine, r.block_scale_a, "scales of a"),
+      block_scale_b(machine, r.block_scale_b, "scales of b");
   Buffer<float> const scales(machine, r.scales, "scales");
   auto const d = poisoned(machine, static_cast<std::int64_t>(r.c.size()), "d");
   auto const arguments = [&](std::uint8_t const* at_a, std::uint8_t const* at_b,
                              std::uint8_t const* at_c, std::uint8_t const* at_bias,
-                             float const* at_scales) {
+                             float const* at_scales, void const* at_block_scale_a,
+                             void const* at_block_scale_b) {
     g.a = at_a + p.offset * (bits(p.in) / 8);
     g.b = at_b;
     g.c = p.beta != 0 ? at_c : nullptr;
@@ -98,12 +132,16 @@ GemmResult run_by(Machine const& machine, GemmProblem const& p, Launch launch) {
     g.scale_a = p.scale_a ? at_scales : nullptr;
     g.scale_b = p.scale_b ? at_scales + 1 : nullptr;
     g.d = d.data();
+    if (p.block_scale.block != 0)
+      g.block_scale_a = at_block_scale_a, g.block_scale_b = at_block_scale_b;
     return g;
   };
-  launch(arguments(a.data(), b.data(), c.data(), bias.data(), scales.data()));
+  launch(arguments(a.data(), b.data(), c.data(), bias.data(), scales.data(), block_scale_a.data(),
+                   block_scale_b.data()));
   machine.synchronize();
   r.d = d.download();
-  r.host = arguments(r.a.data(), r.b.data(), r.c.data(), r.bias.data(), r.scales.data());
+  r.host = arguments(r.a.data(), r.b.data(), r.c.data(), r.bias.data(), r.scales.data(),
+                     r.block_scale_a.data(), r.block_scale_b.data());
   return r;
 }
 

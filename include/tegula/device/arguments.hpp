@@ -18,6 +18,7 @@
 #include "tegula/device/error.hpp"
 #include "tegula/kernel/activation.hpp"
 #include "tegula/kernel/attention_config.hpp"
+#include "tegula/kernel/block_scale.hpp"
 #include "tegula/kernel/gemm_config.hpp"
 
 namespace tegula {
@@ -179,10 +180,10 @@ TokenExtents new_key_extents(AttentionArguments const& arguments);
 /// Whether V is the first columns of K.
 constexpr bool is_latent(AttentionArguments const& a) { return a.head_dim == 576; }
 
-/// The output type of a GEMM that does not say: f32 of tf32, bf16 of fp8, else that of the
+/// The output type of a GEMM that does not say: f32 of tf32, bf16 of 8 and 4 bits, else that of the
 /// operands.
 constexpr DType default_output(DType in) {
-  return in == DType::tf32 ? DType::f32 : bits(in) == 8 ? DType::bf16 : in;
+  return in == DType::tf32 ? DType::f32 : bits(in) <= 8 ? DType::bf16 : in;
 }
 
 /// Elements from one matrix of a contiguous batch to the next: `rows` rows, `ld` apart.
@@ -204,8 +205,14 @@ constexpr std::int64_t contiguous_batch(std::int64_t rows, std::int64_t ld) {
 /// where TMA can address A, B, C and D, that is where their addresses and, in bytes, their leading
 /// dimensions and batch strides are multiples of 16. tf32 (f32 values, of which the tensor cores
 /// read the upper 19 bits) and fp8 need an sm_90, such addresses, and A and B K-major.
+///
+/// **Block scales** (docs/low_precision.md): with block_scale an element of A stands for itself
+/// times the scale of its block of k, and so does one of B. mxf8 is e4m3 or e5m2 each with
+/// kMxScale, mxf4 and nvf4 are e2m1 with kMxScale and kNvScale. Two e2m1 share a byte, the first in
+/// its low half: k is even, and extents and strides count elements still. They need an sm_100, and
+/// batch 1.
 struct GemmArguments {
-  DType in = DType::bf16;          ///< of a: f16, bf16, tf32, e4m3 or e5m2
+  DType in = DType::bf16;          ///< of a: f16, bf16, tf32, e4m3, e5m2; e2m1 with block_scale
   std::optional<DType> in_b = {};  ///< of b: as a, the default; of fp8 the other one too
   /// of c, d and bias: f16, bf16 or f32; left out: default_output(in)
   std::optional<DType> out = {};
@@ -233,6 +240,12 @@ struct GemmArguments {
   /// optional: a device pointer to one factor, as fp8's of a tensor
   float const* scale_a = nullptr;
   float const* scale_b = nullptr;
+  /// Of A and B alike: kMxScale or kNvScale; of block 0, the default: none
+  BlockScale block_scale = {};
+  /// With block_scale: device pointers to its scales, in pieces as kernel/block_scale.hpp says,
+  /// aligned to 16 bytes
+  void const* block_scale_a = nullptr;
+  void const* block_scale_b = nullptr;
   float alpha = 1;
   float beta = 0;
   Activation activation = Activation::none;

@@ -59,8 +59,8 @@ Comparison compare(std::vector<double> const& results, Values const& reference, 
 
 /// The largest finite f16, bf16 or f32.
 double largest_finite(DType type);
-/// The element at `index`, of a floating-point type of 8 bits or more; of tf32 what a tensor core
-/// reads of it.
+/// The element at `index`, of a floating-point type of 8 bits or more, or e2m1, two of which share
+/// a byte; of tf32 what a tensor core reads of it.
 double element(void const* data, DType type, std::int64_t index);
 
 }  // namespace tegula::reference

@@ -20,6 +20,9 @@ struct BlockScale {
 inline constexpr BlockScale kMxScale = {DType::ue8m0, 32};
 inline constexpr BlockScale kNvScale = {DType::ue4m3, 16};
 
+/// Elements in what tiles and tensor maps count: a pair of e2m1 is one element of theirs.
+constexpr int packed(DType type) { return bits(type) < 8 ? 8 / bits(type) : 1; }
+
 /// Scales lie in pieces of 128 rows x 4 scales along k, 512 bytes: (row, scale) at
 /// ((32,4),4):((16,4),1), so that each of the 32 runs of 16 bytes is a lane's four columns of
 /// tensor memory. It is the order in which cuBLAS and CUTLASS have them.

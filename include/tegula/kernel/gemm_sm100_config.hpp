@@ -39,8 +39,6 @@ struct GemmSm100Config {
 
 /// Elements of K in a stage: 128 bytes of a row, the span of the widest swizzle.
 constexpr int block_k(GemmSm100Config const& c) { return 1024 / bits(c.a); }
-/// Elements of K in what tiles and tensor maps count: a pair of e2m1 is one element of theirs.
-constexpr int packed(DType type) { return bits(type) < 8 ? 8 / bits(type) : 1; }
 /// Steps of block_k as tiles count them.
 constexpr int tile_k(GemmSm100Config const& c) { return block_k(c) / packed(c.a); }
 
@@ -110,6 +108,11 @@ constexpr int tensor_columns(GemmSm100Config const& c) {
   while (columns < scale_column(c, stages(c))) columns *= 2;
   return columns;
 }
+
+/// One of scaled_gemm_sm100: a type of its own, for a family is known by its configuration's.
+struct ScaledGemmSm100Config : GemmSm100Config {
+  constexpr bool operator==(ScaledGemmSm100Config const&) const = default;
+};
 
 /// What the kernel is launched with where operands have block scales, which lie as
 /// kernel/block_scale.hpp says. A and B of e2m1 are tensors of pairs to their tensor maps.

@@ -45,9 +45,9 @@ GemmChoice FamilyTraits<GemmSm100Family>::predict(GemmArguments const& arguments
 
 GemmSm90Params FamilyTraits<GemmSm100Family>::lower(Machine const& machine,
                                                     GemmArguments const& arguments,
+                                                    GemmSm100Config const& c,
                                                     GemmChoice const& choice) {
   GemmArguments const g = with_defaults(arguments);
-  GemmSm100Config const& c = configuration(gemm_sm100, choice.configuration);
   // Where tiles are dealt while the grid runs, there is a cluster for each.
   int const clusters = c.launched ? choice.tiling.tiles : choice.clusters;
   return {.problem = tma_problem(machine, g, a_fetch(c), b_fetch(c)),

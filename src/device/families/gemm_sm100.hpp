@@ -26,6 +26,8 @@ template <> struct FamilyTraits<GemmSm100Family> {
                            DeviceProperties const&) {
     GemmArguments const g = with_defaults(arguments);
     if (c.a != g.in || c.b != *g.in_b) return "other operand types";
+    if (c.scale != g.block_scale)
+      return c.scale.block == 0 ? "no block scales" : "other block scales";
     if (c.out != *g.out) return "another output type";
     if (c.a_major != g.a_major || c.b_major != g.b_major) return "other majors";
     if (c.activates != (g.activation != Activation::none))
@@ -54,7 +56,11 @@ template <> struct FamilyTraits<GemmSm100Family> {
   static std::string remark(GemmArguments const&, GemmChoice const&) { return {}; }
 
   static GemmSm90Params lower(Machine const& machine, GemmArguments const& g,
-                              GemmChoice const& choice);
+                              GemmChoice const& choice) {
+    return lower(machine, g, configuration(gemm_sm100, choice.configuration), choice);
+  }
+  static GemmSm90Params lower(Machine const& machine, GemmArguments const& g,
+                              GemmSm100Config const& c, GemmChoice const& choice);
 
   static std::vector<sim::GlobalTensor> describe(GemmSm100Config const& c,
                                                  GemmSm90Params const& params) {
@@ -66,6 +72,8 @@ template <> struct FamilyTraits<GemmSm100Family> {
     if (c.b != c.a) s += fmt::format("x{}", to_string(c.b));
     s += fmt::format("->{} A:{} B:{} {}x{}x{}", to_string(c.out), text(c.a_major), text(c.b_major),
                      c.ctas * c.block_m, c.block_n, block_k(c));
+    if (c.scale.block != 0)
+      s += fmt::format(" {} for each {}", to_string(c.scale.type), c.scale.block);
     if (c.ctas == 2) s += " pair";
     if (c.launched) s += " launch control";
     if (c.activates) s += " activation";

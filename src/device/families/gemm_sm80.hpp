@@ -22,6 +22,7 @@ template <> struct FamilyTraits<GemmSm80Family> {
                            DeviceProperties const& device) {
     GemmArguments const g = with_defaults(arguments);
     if (c.in != g.in || c.in != *g.in_b) return "other operand types";
+    if (g.block_scale.block != 0) return "no block scales";
     if (c.out != *g.out) return "another output type";
     if (c.a_major != g.a_major || c.b_major != g.b_major) return "other majors";
     if (c.vector_bytes > vector_bytes(g))

@@ -43,6 +43,7 @@ template <> struct FamilyTraits<GemmSm90Family> {
     if (c.transposed && (g.beta != 0 || g.bias != nullptr)) return "neither C nor a bias";
     if (c.transposed && g.m % store_unit(c.out) != 0) return "rows of D of whole 16 bytes";
     if (c.a != g.in || c.b != *g.in_b) return "other operand types";
+    if (g.block_scale.block != 0) return "no block scales";
     if (c.out != *g.out) return "another output type";
     if (c.a_major != g.a_major || c.b_major != g.b_major) return "other majors";
     if (c.activates != (g.activation != Activation::none))

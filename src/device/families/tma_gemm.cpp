@@ -1,16 +1,30 @@
 #include "tma_gemm.hpp"
 
+#include "problem.hpp"
 #include "tegula/device/tensor_map.hpp"
+#include "tegula/kernel/block_scale.hpp"
 
 namespace tegula::device {
+namespace {
+
+/// An operand as its tensor map counts: pairs of e2m1 are bytes.
+TmaMatrices operand(DType type, void const* address, std::int64_t mn, std::int64_t k,
+                    std::int64_t batches, std::int64_t ld, std::int64_t batch_stride) {
+  int const pack = packed(type);
+  return {pack > 1 ? DType::u8 : type, address, mn, ceil_div(k, pack), batches, ld / pack,
+          batch_stride / pack};
+}
+
+}  // namespace
 
 GemmSm90Problem tma_problem(Machine const& machine, GemmArguments const& g, TmaBoxes const& a_boxes,
                             TmaBoxes const& b_boxes) {
   bool const a_batched = g.batch > 1 && *g.a_batch_stride != 0;
   bool const b_batched = g.batch > 1 && *g.b_batch_stride != 0;
-  TmaMatrices const a = {g.in, g.a, g.m, g.k, a_batched ? g.batch : 1, *g.lda, *g.a_batch_stride};
-  TmaMatrices const b = {*g.in_b,          g.b, g.n, g.k, b_batched ? g.batch : 1, *g.ldb,
-                         *g.b_batch_stride};
+  TmaMatrices const a =
+      operand(g.in, g.a, g.m, g.k, a_batched ? g.batch : 1, *g.lda, *g.a_batch_stride);
+  TmaMatrices const b =
+      operand(*g.in_b, g.b, g.n, g.k, b_batched ? g.batch : 1, *g.ldb, *g.b_batch_stride);
   return {.a = encode(machine, describe(a, a_boxes)),
           .b = encode(machine, describe(b, b_boxes)),
           .m = static_cast<int>(g.m),

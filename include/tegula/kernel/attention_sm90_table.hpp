@@ -1,0 +1,155 @@
+#pragma once
+
+#include <initializer_list>
+#include <iterator>
+
+#include "tegula/kernel/attention_sm90_config.hpp"
+#include "tegula/kernel/table.hpp"
+#include "tegula/numeric/dtype.hpp"
+
+/// The configurations of attention_sm90.
+namespace tegula {
+
+namespace detail {
+/// The tiles of attention_sm90, apart from their types, tuned for speed on an H200
+/// (docs/hopper_attention.md).
+inline constexpr AttentionSm90Config attention_sm90_tiles[] = {
+    {.head_dim = 64, .head_dim_v = 64, .block_n = 128, .consumers = 3},
+    {.head_dim = 96, .head_dim_v = 96, .block_n = 128},
+    {.head_dim = 128, .head_dim_v = 128, .block_n = 128},
+    {.head_dim = 192, .head_dim_v = 128, .block_n = 128},
+    {.head_dim = 192, .head_dim_v = 192, .block_n = 112},
+    {.head_dim = 256, .head_dim_v = 256, .block_n = 80},
+};
+
+/// The tile with registers to spare for the polynomial's temporaries: fewer scores a thread where
+/// the head dim is large. The resource check of the CUDA build holds these to no spills.
+constexpr AttentionSm90Config with_polynomial(AttentionSm90Config tile) {
+  if (tile.head_dim == 256) tile.block_n = 48;
+  return tile;
+}
+/// It takes longer than the hardware's exponentials, and is asked for by name: two tiles serve it.
+constexpr bool has_polynomial(AttentionSm90Config const& tile) {
+  return tile.head_dim == tile.head_dim_v && (tile.head_dim == 128 || tile.head_dim == 256);
+}
+
+/// Those of e4m3: that add up blocks of keys in the tensor core, and, with as many keys in a block
+/// as spill no registers, in f32. Three consumers at head dim 64 spill from blocks of 128 keys on.
+inline constexpr AttentionSm90Config attention_sm90_fp8_tiles[] = {
+    {.head_dim = 64, .head_dim_v = 64, .block_n = 160},
+    {.head_dim = 128, .head_dim_v = 128, .block_n = 224},
+    {.head_dim = 256, .head_dim_v = 256, .block_n = 96},
+    {.head_dim = 64, .head_dim_v = 64, .block_n = 160, .promoted = 64},
+    {.head_dim = 128, .head_dim_v = 128, .block_n = 160, .promoted = 64},
+    {.head_dim = 192, .head_dim_v = 192, .block_n = 96, .promoted = 64},
+    {.head_dim = 256, .head_dim_v = 256, .block_n = 64, .promoted = 64},
+};
+
+/// Those for serving: one consumer where a tile has few rows, for which K and V stream through as
+/// many stages as there is memory for, and two where it has many. Two have fewer scores a thread
+/// from head dim 128 on: with more, they and what a tile is do not fit in the registers.
+inline constexpr AttentionSm90Config attention_sm90_serving_tiles[] = {
+    {.head_dim = 64, .head_dim_v = 64, .block_n = 128, .consumers = 1, .stages = 6},
+    {.head_dim = 128, .head_dim_v = 128, .block_n = 128, .consumers = 1, .stages = 3},
+    {.head_dim = 256, .head_dim_v = 256, .block_n = 64, .consumers = 1, .stages = 2},
+    {.head_dim = 64, .head_dim_v = 64, .block_n = 128},
+    {.head_dim = 128, .head_dim_v = 128, .block_n = 64, .stages = 3},
+    {.head_dim = 256, .head_dim_v = 256, .block_n = 32, .stages = 4},
+};
+
+/// The same of e4m3, with blocks of keys added up in f32. Each stage has V twice.
+inline constexpr AttentionSm90Config attention_sm90_fp8_serving_tiles[] = {
+    {.head_dim = 128,
+     .head_dim_v = 128,
+     .block_n = 128,
+     .consumers = 1,
+     .stages = 4,
+     .promoted = 64},
+    {.head_dim = 256,
+     .head_dim_v = 256,
+     .block_n = 64,
+     .consumers = 1,
+     .stages = 4,
+     .promoted = 64},
+    {.head_dim = 128, .head_dim_v = 128, .block_n = 128, .stages = 3, .promoted = 64},
+    {.head_dim = 256, .head_dim_v = 256, .block_n = 64, .stages = 3, .promoted = 64},
+};
+
+/// That of multi-head latent attention, for decoding.
+inline constexpr AttentionSm90Config attention_sm90_latent = {.dtype = DType::bf16,
+                                                              .head_dim = 576,
+                                                              .head_dim_v = 512,
+                                                              .block_n = 64,
+                                                              .consumers = 1,
+                                                              .serving = true,
+                                                              .latent = true};
+
+constexpr auto attention_sm90_table() {
+  constexpr int tiles = static_cast<int>(std::size(attention_sm90_tiles)),
+                fp8_tiles = static_cast<int>(std::size(attention_sm90_fp8_tiles)),
+                serving_tiles = static_cast<int>(std::size(attention_sm90_serving_tiles)),
+                fp8_serving_tiles = static_cast<int>(std::size(attention_sm90_fp8_serving_tiles)),
+                polynomial_tiles = [] {
+                  int count = 0;
+                  for (AttentionSm90Config const& tile : attention_sm90_tiles)
+                    count += has_polynomial(tile) ? 1 : 0;
+                  return count;
+                }();
+  Table<AttentionSm90Config,
+        (tiles + polynomial_tiles + serving_tiles) * 2 + fp8_tiles + fp8_serving_tiles + 1>
+      table;
+  int i = 0;
+  for (Exponential e : {Exponential::ex2_approx, Exponential::polynomial}) {
+    for (DType t : {DType::bf16, DType::f16}) {
+      for (AttentionSm90Config tile : attention_sm90_tiles) {
+        bool const polynomial = e == Exponential::polynomial;
+        if (polynomial && !has_polynomial(tile)) continue;
+        tile.dtype = t, tile.exponential = e;
+        table.values[i++] = polynomial ? with_polynomial(tile) : tile;
+      }
+    }
+  }
+  for (AttentionSm90Config tile : attention_sm90_fp8_tiles) {
+    tile.dtype = DType::e4m3;
+    table.values[i++] = tile;
+  }
+  for (DType t : {DType::bf16, DType::f16}) {
+    for (AttentionSm90Config tile : attention_sm90_serving_tiles) {
+      tile.dtype = t, tile.serving = true;
+      table.values[i++] = tile;
+    }
+  }
+  for (AttentionSm90Config tile : attention_sm90_fp8_serving_tiles) {
+    tile.dtype = DType::e4m3, tile.serving = true;
+    table.values[i++] = tile;
+  }
+  table.values[i++] = attention_sm90_latent;
+  return table;
+}
+}  // namespace detail
+
+template <AttentionSm90Config C> struct AttentionSm90;
+
+/// kernel/attention_sm90.hpp; of latent attention kernel/attention_latent_sm90.hpp
+struct AttentionSm90Family {
+  static constexpr char const* name = "attention_sm90";
+  using Config = AttentionSm90Config;
+  using Params = AttentionSm90Params;
+  template <Config C> using Kernel = AttentionSm90<C>;
+  static constexpr auto table = detail::attention_sm90_table();
+
+  /// bf16 at every tile; the polynomial and f16 where the tile is smallest; e4m3 at each head dim
+  /// with sums in f32, and at one with the tensor core's.
+  /// For serving, bf16 and e4m3 at the smaller tiles, and latent attention.
+  static constexpr bool is_representative(Config const& c) {
+    if (c.dtype == DType::e4m3) return (c.promoted > 0 && !c.serving) || c.head_dim == 128;
+    if (c.serving)
+      return c.dtype == DType::bf16 &&
+             (c.head_dim == 64 || c.latent || (c.head_dim == 128 && c.consumers == 1));
+    bool const polynomial = c.exponential == Exponential::polynomial;
+    if (c.dtype == DType::bf16) return !polynomial || c.head_dim == 128;
+    return !polynomial && c.head_dim == 64;
+  }
+};
+
+}  // namespace tegula

@@ -1,0 +1,56 @@
+#pragma once
+
+#include "tegula/kernel/block_scale.hpp"
+#include "tegula/kernel/gemm_sm100_config.hpp"
+#include "tegula/kernel/table.hpp"
+#include "tegula/numeric/dtype.hpp"
+
+/// The configurations of scaled_gemm_sm100.
+namespace tegula {
+
+namespace detail {
+/// Calls add(configuration) for each entry of scaled_gemm_sm100's table. Nothing of it was tuned:
+/// no sm_100 has run it.
+template <class Add> constexpr void list_scaled_gemm_sm100(Add add) {
+  constexpr DType e4m3 = DType::e4m3, e5m2 = DType::e5m2, e2m1 = DType::e2m1;
+  constexpr DType bf16 = DType::bf16, f32 = DType::f32;
+  // Each format into both types of D, and activated.
+  auto const add_all = [&](DType a, DType b, BlockScale scale) {
+    ScaledGemmSm100Config c{{.a = a, .b = b, .out = bf16, .block_n = 128, .scale = scale}};
+    add(c);
+    c.out = f32;
+    add(c);
+    c.out = bf16, c.activates = true;
+    add(c);
+  };
+  add_all(e4m3, e4m3, kMxScale);
+  add_all(e5m2, e4m3, kMxScale);
+  add_all(e4m3, e5m2, kMxScale);
+  add_all(e2m1, e2m1, kMxScale);
+  add_all(e2m1, e2m1, kNvScale);
+}
+
+constexpr auto scaled_gemm_sm100_table() {
+  return table_of<ScaledGemmSm100Config>([](auto add) { list_scaled_gemm_sm100(add); });
+}
+}  // namespace detail
+
+template <ScaledGemmSm100Config C> struct ScaledGemmSm100;
+
+/// kernel/scaled_gemm_sm100.hpp
+struct ScaledGemmSm100Family {
+  static constexpr char const* name = "scaled_gemm_sm100";
+  using Config = ScaledGemmSm100Config;
+  using Params = ScaledGemmSm100Params;
+  template <Config C> using Kernel = ScaledGemmSm100<C>;
+  static constexpr auto table = detail::scaled_gemm_sm100_table();
+
+  /// Each format into bf16; elements of two types, mxf4 into f32, and an activation.
+  static constexpr bool is_representative(Config const& c) {
+    if (c.a != c.b) return c.a == DType::e5m2 && c.out == DType::f32;
+    if (c.scale == kNvScale) return c.out == DType::bf16;
+    return !c.activates && (c.a == DType::e2m1 || c.out == DType::bf16);
+  }
+};
+
+}  // namespace tegula
