@@ -276,8 +276,8 @@ tegula_status tegula_attention_prepare(tegula_machine* machine,
     not_null("tegula_attention_prepare", "machine", machine);
     not_null("tegula_attention_prepare", "arguments", arguments);
     not_null("tegula_attention_prepare", "launch", launch);
-    *launch =
-        prepared("tegula_attention_prepare", machine->machine,
-                 arguments_of(read_structure("tegula_attention_prepare", *arguments, kAttentionDefaults)));
+    *launch = prepared(
+        "tegula_attention_prepare", machine->machine,
+        arguments_of(read_structure("tegula_attention_prepare", *arguments, kAttentionDefaults)));
   });
 }

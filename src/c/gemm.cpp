@@ -208,7 +208,8 @@ tegula_status tegula_gemm_prepare(tegula_machine* machine, tegula_gemm_arguments
     not_null("tegula_gemm_prepare", "machine", machine);
     not_null("tegula_gemm_prepare", "arguments", arguments);
     not_null("tegula_gemm_prepare", "launch", launch);
-    *launch = prepared("tegula_gemm_prepare", machine->machine,
-                       arguments_of(read_structure("tegula_gemm_prepare", *arguments, kGemmDefaults)));
+    *launch =
+        prepared("tegula_gemm_prepare", machine->machine,
+                 arguments_of(read_structure("tegula_gemm_prepare", *arguments, kGemmDefaults)));
   });
 }

@@ -242,8 +242,8 @@ tegula_status tegula_grouped_gemm_choice(tegula_machine* machine,
     not_null("tegula_grouped_gemm_choice", "machine", machine);
     not_null("tegula_grouped_gemm_choice", "arguments", arguments);
     not_null("tegula_grouped_gemm_choice", "text", text);
-    GroupedGemmArguments const g =
-        arguments_of(read_structure("tegula_grouped_gemm_choice", *arguments, kGroupedGemmDefaults));
+    GroupedGemmArguments const g = arguments_of(
+        read_structure("tegula_grouped_gemm_choice", *arguments, kGroupedGemmDefaults));
     check(g, machine->machine.compute_capability());
     GroupedGemmChoice const choice = choose_grouped_gemm(g, machine->machine.properties());
     *text = as_c_text(configuration_name(choice.kernel, choice.configuration));
