@@ -101,32 +101,17 @@ template <AttentionSm90Config C> class SequenceLoads {
   static constexpr TmaBoxes q_boxes = tma_boxes(q_tile(C)), k_boxes = tma_boxes(k_tile(C)),
                             v_boxes = tma_boxes(loaded_v_tile(C));
 
-  /// Boxes whose places are looked up before the first of them is asked for: so that the latencies
-  /// of loads from the page table run side by side.
-  static constexpr int ahead = 4;
-
   /// Block n in boxes of box_keys keys by `Columns` of the head dim; `place` says where they go.
   template <int Columns, int Boxes, class Place>
   TEGULA_DEVICE void block(TensorMap const& map, int n, Place place, SharedAddr full,
                            SourceLocation where = SourceLocation::current()) const {
-    int const keys = p_.serving.box_keys;
 #pragma unroll 1
-    for (int first = 0; first < C.block_n; first += ahead * keys) {
-      Token from[ahead];
+    for (int key = 0; key < C.block_n; key += p_.serving.box_keys) {
+      Token const from = token_of(n * C.block_n + key, where);
 #pragma unroll
-      for (int i = 0; i < ahead; ++i)
-        if (int const key = first + i * keys; key < C.block_n)
-          from[i] = token_of(n * C.block_n + key, where);
-#pragma unroll
-      for (int i = 0; i < ahead; ++i) {
-        int const key = first + i * keys;
-        if (key >= C.block_n) break;
-#pragma unroll
-        for (int box = 0; box < Boxes; ++box)
-          tma_load(place(key, box * Columns), map,
-                   TmaCoordinate{box * Columns, from[i].token, kv_head_, from[i].batch}, full,
-                   where);
-      }
+      for (int box = 0; box < Boxes; ++box)
+        tma_load(place(key, box * Columns), map,
+                 TmaCoordinate{box * Columns, from.token, kv_head_, from.batch}, full, where);
     }
   }
 

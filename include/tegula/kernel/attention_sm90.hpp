@@ -67,7 +67,8 @@ template <AttentionSm90Config C> struct AttentionSm90 {
   using Tiles = AttentionTiles<C>;
   using Work = typename Tiles::Work;
   using Rows = typename Tiles::Rows;
-  using Queue = TileQueue<2, 4 * C.consumers + V::warps, typename Tiles::Tile>;
+  using Producer = AttentionProducer<C>;
+  using Queue = TileQueue<2, 4 * C.consumers + Producer::readers + V::warps, typename Tiles::Tile>;
   // Named barriers: of those who clear V's tail, and from here of each consumer.
   enum : int { kTail = 1, kParts = 2 };
   // Of one consumer.
@@ -132,7 +133,8 @@ template <AttentionSm90Config C> struct AttentionSm90 {
 
   static constexpr char const* role(int warp) {
     constexpr char const* names[] = {"producer", "consumer 0", "consumer 1", "consumer 2"};
-    return V::warps > 0 && (warp == 2 || warp == 3) ? "transposes V" : names[warp / 4];
+    if (V::warps > 0 && (warp == 2 || warp == 3)) return "transposes V";
+    return Producer::readers > 0 && warp == 1 ? "producer of V" : names[warp / 4];
   }
   TEGULA_HOST_DEVICE static constexpr Dim3 grid(Params const& p) { return {p.ctas, 1, 1}; }
 
@@ -172,7 +174,9 @@ template <AttentionSm90Config C> struct AttentionSm90 {
       consume(p, role, warp / 4 - 1);
     } else {
       if constexpr (C.consumers > 1) setmaxnreg_dec<producer_registers>();
-      if (warp == 0 && warp::elect_one()) AttentionProducer<C>::produce(p, role);
+      if (warp == 0 && warp::elect_one()) Producer::produce(p, role);
+      if constexpr (Producer::readers > 0)
+        if (warp == 1) Producer::produce_values(p, role);
       if constexpr (transposes)
         if (warp >= 4 - V::warps) V::template transpose_all<Tiles, kTail>(p, role);
     }

@@ -51,7 +51,7 @@ inline constexpr AttentionSm90Config attention_sm90_fp8_tiles[] = {
 inline constexpr AttentionSm90Config attention_sm90_serving_tiles[] = {
     {.head_dim = 64, .head_dim_v = 64, .block_n = 128, .consumers = 1, .stages = 6},
     {.head_dim = 128, .head_dim_v = 128, .block_n = 128, .consumers = 1, .stages = 3},
-    {.head_dim = 256, .head_dim_v = 256, .block_n = 64, .consumers = 1, .stages = 2},
+    {.head_dim = 256, .head_dim_v = 256, .block_n = 32, .consumers = 1, .stages = 4},
     {.head_dim = 64, .head_dim_v = 64, .block_n = 128},
     {.head_dim = 128, .head_dim_v = 128, .block_n = 64, .stages = 3},
     {.head_dim = 256, .head_dim_v = 256, .block_n = 32, .stages = 4},
