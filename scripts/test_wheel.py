@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Tests the Python package as its users have it: test_wheel.py FOLDER [LIBRARY]
 
-Builds the wheel, installs it into a fresh virtual environment in FOLDER and runs there its tests, the examples of docs/python.md and
-mypy. With LIBRARY, the libtegula_c.so of a build, nothing is compiled; without it a source distribution is made first, and the wheel
+Builds the wheel, installs it into a fresh virtual environment in FOLDER and runs there its tests, the examples of docs/python.md, the
+notebooks and mypy. With LIBRARY, the libtegula_c.so of a build, nothing is compiled; without it a source distribution is made first, and the wheel
 is built from that, as `pip install` from a package index does it. Exits 77, which CTest reads as skipped, where pip has no index.
 """
 
@@ -31,7 +31,8 @@ def make_environment(folder):
     try:
         run(sys.executable, "-m", "venv", folder)
         python = folder / "bin" / "python"
-        run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", ROOT / "python/tests/requirements.txt")
+        pip = [python, "-m", "pip", "install", "--quiet", "--no-compile", "--disable-pip-version-check"]
+        run(*pip, "-r", ROOT / "python/tests/requirements.txt")
     except subprocess.CalledProcessError as error:
         print(f"test_wheel: skipped: {error}: it needs python3-venv, and a package index that has {ROOT / 'python/tests/requirements.txt'}")
         sys.exit(SKIPPED)
@@ -78,6 +79,7 @@ def main():
         environment["TEGULA_TEST_THOROUGH"] = thorough
     tests = folder / "tests"
     shutil.copytree(ROOT / "python/tests", tests)
+    shutil.copytree(ROOT / "examples/notebooks", tests / "notebooks")
     shutil.copy(ROOT / "docs/python.md", tests)
     pytest = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--doctest-glob=python.md", "--ignore=gpu", "."]
     run(*pytest, cwd=tests, env=environment)

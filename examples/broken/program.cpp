@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <functional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "command_line.hpp"
 #include "source.hpp"
@@ -31,16 +35,18 @@ void list(Gallery const& gallery) {
 /// The kernels by what is found in them; whether there is one for each kind. (A C++ exception,
 /// which no GPU has, has none.)
 bool list_by_kind(Gallery const& gallery) {
+  std::vector<std::pair<std::string, std::string>> kinds_by_name;  // each between commas
+  for (Chapter const& chapter : gallery.chapters) {
+    for (Exhibit const& exhibit : chapter.exhibits)
+      kinds_by_name.emplace_back(exhibit.name, ", " + kinds_of(report_of(exhibit, false)) + ", ");
+  }
   bool complete = true;
   for (int i = 0; i <= static_cast<int>(sim::FindingKind::trap); ++i) {
     std::string const kind(sim::to_string(static_cast<sim::FindingKind>(i)));
     std::string names;
-    for (Chapter const& chapter : gallery.chapters) {
-      for (Exhibit const& exhibit : chapter.exhibits) {
-        if ((", " + kinds_of(report_of(exhibit, false)) + ", ").find(", " + kind + ", ") !=
-            std::string::npos)
-          names += (names.empty() ? "" : ", ") + exhibit.name;
-      }
+    for (auto const& [name, kinds] : kinds_by_name) {
+      if (kinds.find(", " + kind + ", ") != std::string::npos)
+        names += (names.empty() ? "" : ", ") + name;
     }
     complete = complete && !names.empty();
     std::printf("%s", wrapped(kind + ": " + (names.empty() ? "none" : names), 100, "").c_str());

@@ -15,7 +15,7 @@
 namespace tegula::c {
 namespace {
 
-constexpr tegula_attention_arguments kDefaults = {
+constexpr tegula_attention_arguments kAttentionDefaults = {
     .batch = 1,
     .heads = 1,
     .kv_heads = TEGULA_LEFT_OUT,
@@ -117,11 +117,6 @@ AttentionArguments arguments_of(tegula_attention_arguments const& a) {
           .workspace = a.workspace,
           .workspace_bytes = a.workspace_bytes,
           .splits = unless_left_out(a.splits)};
-}
-
-/// Contiguous values of four bytes.
-HostArray table(char const* name, void const* address, std::int64_t count) {
-  return {.name = name, .address = address, .row = 4 * count};
 }
 
 /// What attention reads and writes, in the caller's memory. Of arguments with nothing left out.
@@ -226,7 +221,7 @@ using namespace tegula;
 using namespace tegula::c;
 
 void tegula_attention_arguments_init(tegula_attention_arguments* arguments, size_t struct_size) {
-  initialise(arguments, struct_size, kDefaults);
+  initialise(arguments, struct_size, kAttentionDefaults);
 }
 
 tegula_status tegula_attention(tegula_machine* machine, tegula_attention_arguments const* arguments,
@@ -235,7 +230,7 @@ tegula_status tegula_attention(tegula_machine* machine, tegula_attention_argumen
     not_null("tegula_attention", "machine", machine);
     not_null("tegula_attention", "arguments", arguments);
     AttentionArguments const a =
-        arguments_of(read_structure("tegula_attention", *arguments, kDefaults));
+        arguments_of(read_structure("tegula_attention", *arguments, kAttentionDefaults));
     if (machine->machine.is_simulated()) {
       check(a, machine->machine.compute_capability());
       simulate(*machine, with_defaults(a), report);
@@ -253,7 +248,7 @@ tegula_status tegula_attention_choice(tegula_machine* machine,
     not_null("tegula_attention_choice", "arguments", arguments);
     not_null("tegula_attention_choice", "text", text);
     AttentionArguments const a =
-        arguments_of(read_structure("tegula_attention_choice", *arguments, kDefaults));
+        arguments_of(read_structure("tegula_attention_choice", *arguments, kAttentionDefaults));
     check(a, machine->machine.compute_capability());
     AttentionChoice const choice = choose_attention(a, machine->machine.properties());
     *text = as_c_text(configuration_name(choice.kernel, choice.configuration));
@@ -268,7 +263,7 @@ tegula_status tegula_attention_workspace(tegula_machine* machine,
     not_null("tegula_attention_workspace", "arguments", arguments);
     not_null("tegula_attention_workspace", "bytes", bytes);
     AttentionArguments const a =
-        arguments_of(read_structure("tegula_attention_workspace", *arguments, kDefaults));
+        arguments_of(read_structure("tegula_attention_workspace", *arguments, kAttentionDefaults));
     check(a, machine->machine.compute_capability());
     *bytes = attention_workspace_bytes(a, machine->machine.properties());
   });
@@ -281,8 +276,8 @@ tegula_status tegula_attention_prepare(tegula_machine* machine,
     not_null("tegula_attention_prepare", "machine", machine);
     not_null("tegula_attention_prepare", "arguments", arguments);
     not_null("tegula_attention_prepare", "launch", launch);
-    *launch =
-        prepared("tegula_attention_prepare", machine->machine,
-                 arguments_of(read_structure("tegula_attention_prepare", *arguments, kDefaults)));
+    *launch = prepared(
+        "tegula_attention_prepare", machine->machine,
+        arguments_of(read_structure("tegula_attention_prepare", *arguments, kAttentionDefaults)));
   });
 }

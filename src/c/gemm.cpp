@@ -18,7 +18,7 @@
 namespace tegula::c {
 namespace {
 
-constexpr tegula_gemm_arguments kDefaults = {
+constexpr tegula_gemm_arguments kGemmDefaults = {
     .batch = 1,
     .lda = TEGULA_LEFT_OUT,
     .ldb = TEGULA_LEFT_OUT,
@@ -192,7 +192,7 @@ using namespace tegula;
 using namespace tegula::c;
 
 void tegula_gemm_arguments_init(tegula_gemm_arguments* arguments, size_t struct_size) {
-  initialise(arguments, struct_size, kDefaults);
+  initialise(arguments, struct_size, kGemmDefaults);
 }
 
 tegula_status tegula_gemm(tegula_machine* machine, tegula_gemm_arguments const* arguments,
@@ -200,7 +200,7 @@ tegula_status tegula_gemm(tegula_machine* machine, tegula_gemm_arguments const* 
   return guarded([&] {
     not_null("tegula_gemm", "machine", machine);
     not_null("tegula_gemm", "arguments", arguments);
-    tegula_gemm_arguments const given = read_structure("tegula_gemm", *arguments, kDefaults);
+    tegula_gemm_arguments const given = read_structure("tegula_gemm", *arguments, kGemmDefaults);
     if (machine->machine.is_simulated()) {
       GemmArguments const g = arguments_of(given);
       check(g, machine->machine.compute_capability());
@@ -219,7 +219,7 @@ tegula_status tegula_gemm_choice(tegula_machine* machine, tegula_gemm_arguments 
     not_null("tegula_gemm_choice", "arguments", arguments);
     not_null("tegula_gemm_choice", "text", text);
     GemmArguments const g =
-        arguments_of(read_structure("tegula_gemm_choice", *arguments, kDefaults));
+        arguments_of(read_structure("tegula_gemm_choice", *arguments, kGemmDefaults));
     check(g, machine->machine.compute_capability());
     GemmChoice const choice = choose_gemm(g, machine->machine.properties());
     *text = as_c_text(configuration_name(choice.kernel, choice.configuration));
@@ -232,7 +232,8 @@ tegula_status tegula_gemm_prepare(tegula_machine* machine, tegula_gemm_arguments
     not_null("tegula_gemm_prepare", "machine", machine);
     not_null("tegula_gemm_prepare", "arguments", arguments);
     not_null("tegula_gemm_prepare", "launch", launch);
-    *launch = prepared("tegula_gemm_prepare", machine->machine,
-                       arguments_of(read_structure("tegula_gemm_prepare", *arguments, kDefaults)));
+    *launch =
+        prepared("tegula_gemm_prepare", machine->machine,
+                 arguments_of(read_structure("tegula_gemm_prepare", *arguments, kGemmDefaults)));
   });
 }

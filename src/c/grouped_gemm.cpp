@@ -18,7 +18,7 @@
 namespace tegula::c {
 namespace {
 
-constexpr tegula_grouped_gemm_arguments kDefaults = {
+constexpr tegula_grouped_gemm_arguments kGroupedGemmDefaults = {
     .groups = 1,
     .lda = TEGULA_LEFT_OUT,
     .ldb = TEGULA_LEFT_OUT,
@@ -116,10 +116,6 @@ HostArray matrices(char const* name, void const* address, DType type, std::int64
                    std::int64_t ld) {
   std::int64_t const bytes = bits(type) / 8;
   return {name, address, columns * bytes, {1, groups, rows}, {0, group_stride * bytes, ld * bytes}};
-}
-
-HostArray table(char const* name, void const* address, std::int64_t count) {
-  return {.name = name, .address = address, .row = 4 * count};
 }
 
 /// The blocks of K that have scales: of groups of k as many as the groups, which the caller's
@@ -230,13 +226,13 @@ using namespace tegula::c;
 
 void tegula_grouped_gemm_arguments_init(tegula_grouped_gemm_arguments* arguments,
                                         size_t struct_size) {
-  initialise(arguments, struct_size, kDefaults);
+  initialise(arguments, struct_size, kGroupedGemmDefaults);
 }
 
 tegula_status tegula_grouped_gemm(tegula_machine* machine,
                                   tegula_grouped_gemm_arguments const* arguments, void* stream,
                                   tegula_report** report) {
-  return compute("tegula_grouped_gemm", machine, arguments, kDefaults, stream, report);
+  return compute("tegula_grouped_gemm", machine, arguments, kGroupedGemmDefaults, stream, report);
 }
 
 tegula_status tegula_grouped_gemm_choice(tegula_machine* machine,
@@ -246,8 +242,8 @@ tegula_status tegula_grouped_gemm_choice(tegula_machine* machine,
     not_null("tegula_grouped_gemm_choice", "machine", machine);
     not_null("tegula_grouped_gemm_choice", "arguments", arguments);
     not_null("tegula_grouped_gemm_choice", "text", text);
-    GroupedGemmArguments const g =
-        arguments_of(read_structure("tegula_grouped_gemm_choice", *arguments, kDefaults));
+    GroupedGemmArguments const g = arguments_of(
+        read_structure("tegula_grouped_gemm_choice", *arguments, kGroupedGemmDefaults));
     check(g, machine->machine.compute_capability());
     GroupedGemmChoice const choice = choose_grouped_gemm(g, machine->machine.properties());
     *text = as_c_text(configuration_name(choice.kernel, choice.configuration));

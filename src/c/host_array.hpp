@@ -28,6 +28,11 @@ struct HostArray {
   std::int64_t bytes() const;  ///< from the first to the last
 };
 
+/// Contiguous values of four bytes.
+inline HostArray table(char const* name, void const* address, std::int64_t count) {
+  return {.name = name, .address = address, .row = 4 * count};
+}
+
 /// Throws argument_error where copies of these arrays, with a byte of the checker's beside each of
 /// theirs, are more than the memory that is free.
 void require_memory(char const* operation, std::initializer_list<HostArray> arrays);

@@ -24,7 +24,7 @@ struct tegula_kernel {
 namespace tegula::c {
 namespace {
 
-constexpr tegula_kernel_source kDefaults = {};
+constexpr tegula_kernel_source kKernelDefaults = {};
 
 KernelSource source_of(tegula_kernel_source const& given) {
   not_null("tegula_kernel_create", "text", given.text);
@@ -86,7 +86,7 @@ using namespace tegula;
 using namespace tegula::c;
 
 void tegula_kernel_source_init(tegula_kernel_source* source, size_t struct_size) {
-  initialise(source, struct_size, kDefaults);
+  initialise(source, struct_size, kKernelDefaults);
 }
 
 tegula_status tegula_kernel_create(tegula_machine* machine, tegula_kernel_source const* source,
@@ -96,7 +96,7 @@ tegula_status tegula_kernel_create(tegula_machine* machine, tegula_kernel_source
     not_null("tegula_kernel_create", "source", source);
     not_null("tegula_kernel_create", "kernel", kernel);
     KernelSource const given =
-        source_of(read_structure("tegula_kernel_create", *source, kDefaults));
+        source_of(read_structure("tegula_kernel_create", *source, kKernelDefaults));
     *kernel = new tegula_kernel{machine, given.type, UserKernel(machine->machine, given)};
   });
 }

@@ -11,7 +11,7 @@
 namespace tegula::c {
 namespace {
 
-constexpr tegula_machine_options kDefaults = {
+constexpr tegula_machine_options kMachineDefaults = {
     .check = 1, .bank_conflicts = -1, .excess_sectors = -1};
 
 int limit_of(char const* name, std::int32_t limit) {
@@ -59,7 +59,7 @@ using namespace tegula;
 using namespace tegula::c;
 
 void tegula_machine_options_init(tegula_machine_options* options, size_t struct_size) {
-  initialise(options, struct_size, kDefaults);
+  initialise(options, struct_size, kMachineDefaults);
 }
 
 tegula_status tegula_machine_create(char const* device, tegula_machine_options const* options,
@@ -68,8 +68,8 @@ tegula_status tegula_machine_create(char const* device, tegula_machine_options c
     not_null("tegula_machine_create", "device", device);
     not_null("tegula_machine_create", "machine", machine);
     tegula_machine_options const given =
-        options == nullptr ? kDefaults
-                           : read_structure("tegula_machine_create", *options, kDefaults);
+        options == nullptr ? kMachineDefaults
+                           : read_structure("tegula_machine_create", *options, kMachineDefaults);
     *machine =
         new tegula_machine{Machine::from_name(device, arch_of(given.arch), options_of(given))};
   });

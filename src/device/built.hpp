@@ -1,11 +1,12 @@
 #pragma once
 
-/// The configurations whose kernels are in this build: the representative ones, and the others
-/// where TEGULA_CONFIGURATIONS is `all`. Only what lists them includes this file, so that the
-/// kernels' own objects are the same in both builds.
+/// The configurations whose kernels are in this build: of the families that TEGULA_FAMILIES names
+/// the representative ones, and the others where TEGULA_CONFIGURATIONS is `all`. Only what lists
+/// them includes this file, so that the kernels' own objects are the same in all builds.
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <vector>
 
@@ -14,13 +15,22 @@
 
 namespace tegula::device {
 
-/// The last unit of a family that this build has.
-inline constexpr int kLastUnit = TEGULA_ALL_CONFIGURATIONS ? kUnits : 0;
+/// Whether a family is one of these values.
+template <KernelFamily F, KernelFamily... Some> constexpr bool is_among(Some...) {
+  return (std::same_as<F, Some> || ...);
+}
+
+/// This build has a family's units before this one.
+template <KernelFamily F>
+inline constexpr int kEndUnit = !is_among<F>(TEGULA_BUILT_FAMILIES) ? 0
+                                : TEGULA_ALL_CONFIGURATIONS         ? kUnits + 1
+                                                                    : 1;
 
 /// Indices into the family's table of those, and of the others.
-template <KernelFamily F> inline constexpr auto const& kBuiltIndices = kIndices<F, 0, kLastUnit>;
 template <KernelFamily F>
-inline constexpr auto const& kOtherIndices = kIndices<F, kLastUnit + 1, kUnits>;
+inline constexpr auto const& kBuiltIndices = kIndices<F, 0, kEndUnit<F> - 1>;
+template <KernelFamily F>
+inline constexpr auto const& kOtherIndices = kIndices<F, kEndUnit<F>, kUnits>;
 
 /// All indices, those that are built first. The number of a configuration is its place here, not
 /// the index, which only names of kernels hold.

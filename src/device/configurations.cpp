@@ -36,7 +36,13 @@ bool device::is_built(FamilyId family, int number) {
 }
 
 std::string_view device::missing_configurations_note(DeviceProperties const& device) {
-  return TEGULA_ALL_CONFIGURATIONS || device.kernels == Kernels::all
+  if (device.kernels == Kernels::all) return "";
+  bool whole = true;  // of each family at least some configurations
+  Families::for_each([&]<class F>(F) { whole = whole && kEndUnit<F> > 0; });
+  if (!whole)
+    return " This build lacks some families of kernels; configure with -DTEGULA_FAMILIES=all to "
+           "have all of them.";
+  return TEGULA_ALL_CONFIGURATIONS
              ? ""
              : " This build has representative configurations only; configure with "
                "-DTEGULA_CONFIGURATIONS=all to have all of them.";

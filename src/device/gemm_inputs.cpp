@@ -108,7 +108,7 @@ void check(GemmInputsArguments const& arguments, int compute_capability) {
 void prepare_gemm_inputs(Machine const& machine, GemmInputsArguments const& g, Stream stream) {
   check(g, machine.compute_capability());
   int number = 0;
-  for (GemmInputsConfig const& c : configurations(gemm_inputs)) {
+  for (GemmInputsConfig const& c : configurations(gemm_inputs, Kernels::all)) {
     if (Traits::check(g, c, machine.properties()) == nullptr)
       return launch_kernel(machine, gemm_inputs, number,
                            Traits::lower(machine, g, {.configuration = number}), stream);

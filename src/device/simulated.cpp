@@ -45,7 +45,7 @@ template <KernelFamily F> std::vector<SimulatedKernel> kernels() {
   [&]<int... Unit>(std::integer_sequence<int, Unit...>) {
     (add(simulated_kernels<F, Unit>()), ...);
   }
-  (std::make_integer_sequence<int, kLastUnit + 1>());
+  (std::make_integer_sequence<int, kEndUnit<F>>());
   if constexpr (!kOtherIndices<F>.empty()) {
     std::size_t number = kBuiltIndices<F>.size();
     for (KernelLaunch const& form : forms_of_others<F>()) found[number++] = {form, nullptr};

@@ -15,6 +15,14 @@ class Skipped(Exception):
     """A test for which something is not there."""
 
 
+class ByInterface:
+    """An array that has __cuda_array_interface__ and no DLPack, of no library that is known."""
+
+    def __init__(self, tensor: Any) -> None:
+        self._tensor = tensor  # whose memory it is
+        self.__cuda_array_interface__ = tensor.__cuda_array_interface__
+
+
 def values(*shape: int, dtype: Any = torch.bfloat16, device: str = "cuda", seed: int = 1) -> Any:
     """Evenly spread in [-1, 1), the same for the same shape and seed."""
     generator = torch.Generator().manual_seed(seed + sum(i * n for i, n in enumerate(shape, 1)))

@@ -8,7 +8,7 @@ from typing import Any
 import tegula
 import tegula.torch as tt
 import torch
-from support import EPSILON, hold, refused, values
+from support import EPSILON, ByInterface, hold, refused, values
 from torch.nn.functional import linear, scaled_dot_product_attention
 
 BF16, F16 = torch.bfloat16, torch.float16
@@ -90,12 +90,6 @@ def test_arrays_by_dlpack() -> None:
     o, lse = tegula.attention(q, q, q, causal=True, return_lse=True)
     again, lse_again = tt.attention(q, q, q, causal=True)
     assert torch.equal(o, again) and torch.equal(lse, lse_again)
-
-    class ByInterface:
-        """An array that has __cuda_array_interface__ and no DLPack."""
-
-        def __init__(self, tensor: Any) -> None:
-            self.__cuda_array_interface__ = tensor.__cuda_array_interface__
 
     half = values(64, 64, dtype=F16)
     result = torch.empty_like(half)
