@@ -29,4 +29,13 @@ struct started_after_the_exit : PairKernel {
   }
 };
 
+// Report:
+//   broken/tensor_memory_kernel.hpp:59: kernel started_after_the_exit, CTA (0, 0, 0), warp 0, lane
+//     0: exited_cta: tcgen05.mma of a pair of CTAs, of which that of rank 1 has exited: its tensor
+//     core, its shared memory and its tensor memory take part: a wait of that CTA for a
+//     tcgen05_commit of the product before it frees its columns and exits would order them
+//   12_pairs/started_after_the_exit.hpp:25: kernel started_after_the_exit, CTA (0, 0, 0), warp 0,
+//     lane 0: exited_cta: tcgen05.commit to element 0 of done of CTA 1 of the cluster, which has
+//     exited: a CTA must stay until its peers are done with its shared memory
+
 }  // namespace tegula::broken
