@@ -9,8 +9,10 @@ option(TEGULA_UNITY "Compile several source files of a target at a time" ${PROJE
 option(TEGULA_PRECOMPILED_HEADERS "Parse the headers of the standard library, fmt and GoogleTest once" ${PROJECT_IS_TOP_LEVEL})
 
 # ccache takes precompiled headers only where it is told that their macros and times do not matter.
+# What the compiler does with its own memory does not either (tegula_compile_options).
 if(TEGULA_PRECOMPILED_HEADERS AND CMAKE_CXX_COMPILER_LAUNCHER STREQUAL TEGULA_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${TEGULA_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
+                                  CCACHE_IGNOREOPTIONS=--param=ggc-* ${TEGULA_CCACHE})
 endif()
 
 # The sets of headers; TEGULA_PRECOMPILED names the one that the targets of a folder and of those
@@ -20,10 +22,12 @@ set(TEGULA_PRECOMPILED library)
 set(TEGULA_LIBRARY_HEADERS <algorithm> <array> <atomic> <bit> <chrono> <cmath> <cstddef> <cstdint> <cstdio> <cstdlib> <cstring>
     <exception> <functional> <limits> <map> <memory> <mutex> <optional> <random> <set> <span> <sstream> <stdexcept> <string>
     <string_view> <thread> <tuple> <type_traits> <unordered_map> <utility> <vector> <fmt/format.h>)
+set(TEGULA_KERNEL_HEADERS ${TEGULA_LIBRARY_HEADERS})
 set(TEGULA_TOOL_HEADERS ${TEGULA_LIBRARY_HEADERS} <nlohmann/json.hpp>)
 set(TEGULA_TEST_HEADERS ${TEGULA_LIBRARY_HEADERS} <gmock/gmock.h> <gtest/gtest.h>)
 set(TEGULA_COMPUTING_TEST_HEADERS ${TEGULA_TEST_HEADERS})
 set(TEGULA_LIBRARY_PACKAGES fmt::fmt Threads::Threads)
+set(TEGULA_KERNEL_PACKAGES ${TEGULA_LIBRARY_PACKAGES})
 set(TEGULA_TOOL_PACKAGES ${TEGULA_LIBRARY_PACKAGES} nlohmann_json::nlohmann_json)
 set(TEGULA_TEST_PACKAGES ${TEGULA_LIBRARY_PACKAGES} GTest::gtest GTest::gmock)
 set(TEGULA_COMPUTING_TEST_PACKAGES ${TEGULA_TEST_PACKAGES})
