@@ -132,13 +132,13 @@ def attention(
     return o, lse
 
 
-def _window(window_size: tuple[int, int] | Tensor) -> tuple[int | None, int | None]:
-    """flash_attn's, where -1 is all keys; also as a tensor of two integers."""
+def _window(window_size: tuple[int, int] | Tensor, causal: bool) -> tuple[int | None, int | None]:
+    """flash_attn's, where -1 is all keys, and a causal mask takes the place of the right side; also as a tensor."""
     pair = window_size.tolist() if isinstance(window_size, Tensor) else window_size
     if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not all(isinstance(keys, _INTEGER) for keys in pair):
         raise ArgumentError(f"window_size is {shown(window_size)}; it must be a pair of integers.")
     left, right = pair
-    return (None if left == -1 else left, None if right == -1 else right)
+    return (None if left == -1 else left, None if right == -1 or causal else right)
 
 
 def _with_whole_pieces(q: Tensor, k: Tensor, v: Tensor, scale: float | None) -> tuple[Tensor, Tensor, Tensor, float | None]:
@@ -202,7 +202,7 @@ def flash_attn_func(
         v,
         causal=causal,
         scale=softmax_scale,
-        window=_window(window_size),
+        window=_window(window_size, causal),
         softcap=softcap,
         splits=num_splits or None,
         q_descale=q_descale,
@@ -264,7 +264,7 @@ def flash_attn_varlen_func(
         v,
         causal=causal,
         scale=softmax_scale,
-        window=_window(window_size),
+        window=_window(window_size, causal),
         softcap=softcap,
         cu_seqlens_q=cu_seqlens_q,
         cu_seqlens_k=cu_seqlens_k,
@@ -355,7 +355,7 @@ def flash_attn_with_kvcache(
     if k is not None and v is not None:
         if lengths is None:
             raise ArgumentError(f"{function}: cache_seqlens is None, and k is given; it must say where k is written.")
-        at = causal, softmax_scale, *_window(window_size), softcap, table, num_splits or None
+        at = causal, softmax_scale, *_window(window_size, causal), softcap, table, num_splits or None
         o, lse = torch.ops.tegula.append_and_attend(q, k_cache, v_cache, k, v, lengths, *at)
     else:
         o, lse = attention(
@@ -364,7 +364,7 @@ def flash_attn_with_kvcache(
             v_cache,
             causal=causal,
             scale=softmax_scale,
-            window=_window(window_size),
+            window=_window(window_size, causal),
             softcap=softcap,
             seqused_k=lengths,
             page_table=table,

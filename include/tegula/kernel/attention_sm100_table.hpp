@@ -1,7 +1,6 @@
 #pragma once
 
 #include <initializer_list>
-#include <utility>
 
 #include "tegula/kernel/attention_sm100_config.hpp"
 #include "tegula/kernel/table.hpp"
@@ -31,11 +30,10 @@ template <class Add> constexpr void list_attention_sm100(Add add) {
     }
   }
   for (DType out : {DType::bf16, DType::f16}) {
-    AttentionSm100Config const any = {.dtype = DType::e4m3, .out = out, .stages = 4};
-    for (auto const& [head_dim, head_dim_v] : {std::pair{64, 64}, {128, 128}, {192, 128}}) {
-      AttentionSm100Config c = any;
-      c.head_dim = head_dim, c.head_dim_v = head_dim_v;
-      if (head_dim > 128) c.stages = 2;
+    for (int const head_dim : {64, 128, 192}) {
+      AttentionSm100Config c = {.dtype = DType::e4m3, .out = out, .head_dim = head_dim};
+      c.head_dim_v = head_dim == 64 ? 64 : 128;
+      c.stages = head_dim > 128 ? 2 : 4;
       c.polynomials = 2;
       add(c);
       c.polynomials = 0;
