@@ -32,8 +32,8 @@ _TYPES: dict[str, tuple[tuple[type, ...], str]] = {
 
 
 @functools.lru_cache(maxsize=None)
-def _types_of(function: Callable[..., Any]) -> list[tuple[str, tuple[type, ...], str]]:
-    """For each argument its name, its types, and what is said of another one."""
+def _types_of(function: Callable[..., Any]) -> list[tuple[str, frozenset[type], tuple[type, ...], str]]:
+    """For each argument its name, its types, twice, and what is said of another one."""
     result = []
     for name, annotation in function.__annotations__.items():
         if name == "return":
@@ -43,18 +43,22 @@ def _types_of(function: Callable[..., Any]) -> list[tuple[str, tuple[type, ...],
         types = tuple(taken for of_part, _ in of_each for taken in of_part)
         if "None" in known:
             types = (*types, type(None))
-        result.append((name, types, ", or ".join(needed for _, needed in of_each)))
+        # Numbers that are int may be beyond 64 bits, and are looked at.
+        exact = frozenset(types) - {int} if float not in types else frozenset(types)
+        result.append((name, exact, types, ", or ".join(needed for _, needed in of_each)))
     return result
 
 
 def _check_types(function: Callable[..., Any], given: dict[str, Any]) -> None:
-    """Refuses arguments of types that the function does not say. PyTorch's own sentences on them have many lines."""
-    for name, types, needed in _types_of(function):
-        value = given[name]
+    """Refuses arguments of types that the function does not say. PyTorch's own sentences on them have many lines. `given`
+    has the function's arguments in their order."""
+    for value, (name, exact, types, needed) in zip(given.values(), _types_of(function)):
+        if type(value) in exact:
+            continue
         if not isinstance(value, types):
             what = type(value).__name__ if "Tensor" in needed else shown(value)
             raise ArgumentError(f"{function.__name__}: {name} is {what}; {needed}.")
-        if type(value) is int and not -(2**63) <= value < 2**63 and float not in types:
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
             raise ArgumentError(f"{function.__name__}: {name} is {value}; it must fit in 64 bits.")
 
 
@@ -123,8 +127,8 @@ def attention(
     """
     if not torch.compiler.is_compiling():
         _check_types(attention, locals())
-        if len(window) != 2:
-            raise ArgumentError(f"attention: window is {shown(window)}; it must be a pair of integers or None.")
+    if len(window) != 2:
+        raise ArgumentError(f"attention: window is {shown(window)}; it must be a pair of integers or None.")
     left, right = window
     lengths = cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, seqused_k, page_table, splits
     descales = q_descale, k_descale, v_descale
