@@ -9,8 +9,10 @@ option(TEGULA_UNITY "Compile several source files of a target at a time" ${PROJE
 option(TEGULA_PRECOMPILED_HEADERS "Parse the headers of the standard library, fmt and GoogleTest once" ${PROJECT_IS_TOP_LEVEL})
 
 # ccache takes precompiled headers only where it is told that their macros and times do not matter.
+# What the compiler does with its own memory does not either (tegula_compile_options).
 if(TEGULA_PRECOMPILED_HEADERS AND CMAKE_CXX_COMPILER_LAUNCHER STREQUAL TEGULA_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${TEGULA_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
+                                  CCACHE_IGNOREOPTIONS=--param=ggc-* ${TEGULA_CCACHE})
 endif()
 
 # The sets of headers; TEGULA_PRECOMPILED names the one that the targets of a folder and of those

@@ -26,7 +26,7 @@ _TYPES: dict[str, tuple[tuple[type, ...], str]] = {
     "float": (_NUMBER, "it must be a number"),
     "str": ((str,), "it must be text"),
     "torch.dtype": ((torch.dtype,), "a torch.dtype is needed"),
-    "tuple[int, int]": ((tuple, list), "it must be a pair of integers"),
+    "tuple[int, int]": ((tuple, list, Tensor), "it must be a pair of integers"),
     "tuple[int | None, int | None]": ((tuple, list), "it must be a pair of integers or None"),
 }
 
@@ -136,12 +136,27 @@ def attention(
     return o, lse
 
 
-def _window(window_size: tuple[int, int]) -> tuple[int | None, int | None]:
-    """flash_attn's, where -1 is all keys."""
-    if len(window_size) != 2:
+def _window(window_size: tuple[int, int] | Tensor) -> tuple[int | None, int | None]:
+    """flash_attn's, where -1 is all keys; also as a tensor of two integers."""
+    pair = window_size.tolist() if isinstance(window_size, Tensor) else window_size
+    if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not all(isinstance(keys, _INTEGER) for keys in pair):
         raise ArgumentError(f"window_size is {shown(window_size)}; it must be a pair of integers.")
-    left, right = window_size
+    left, right = pair
     return (None if left == -1 else left, None if right == -1 else right)
+
+
+def _with_whole_pieces(q: Tensor, k: Tensor, v: Tensor, scale: float | None) -> tuple[Tensor, Tensor, Tensor, float | None]:
+    """Head dims that are no whole pieces of 16 bytes are padded with zeros, as flash_attn pads them: the scale is that of
+    the given one, and of O the columns that v has count."""
+    if 0 in (q.dim(), k.dim(), v.dim()):
+        return q, k, v, scale
+    piece = 16 // q.element_size()
+    if q.shape[-1] % piece == 0 and v.shape[-1] % piece == 0:
+        return q, k, v, scale
+    if scale is None and q.shape[-1] > 0:
+        scale = q.shape[-1] ** -0.5
+    padded = (torch.nn.functional.pad(x, (0, -x.shape[-1] % piece)) for x in (q, k, v))
+    return *padded, scale
 
 
 def _unsupported(function: str, **options: tuple[Any, Any]) -> None:
@@ -183,6 +198,8 @@ def flash_attn_func(
         dropout_p=(dropout_p, 0.0),
         alibi_slopes=(alibi_slopes, None),
     )
+    head_dim_v = v.shape[-1] if v.dim() > 0 else 0
+    q, k, v, softmax_scale = _with_whole_pieces(q, k, v, softmax_scale)
     o, lse = attention(
         q,
         k,
@@ -196,6 +213,7 @@ def flash_attn_func(
         k_descale=k_descale,
         v_descale=v_descale,
     )
+    o = o if o.shape[-1] == head_dim_v else o[..., :head_dim_v]
     return (o, lse, None) if return_attn_probs else o
 
 
@@ -242,6 +260,8 @@ def flash_attn_varlen_func(
     if table is not None and cu_seqlens_k is not None:
         seqused_k = cu_seqlens_k.diff() if seqused_k is None else seqused_k
         cu_seqlens_k = None
+    head_dim_v = v.shape[-1] if v.dim() > 0 else 0
+    q, k, v, softmax_scale = _with_whole_pieces(q, k, v, softmax_scale)
     o, lse = attention(
         q,
         k,
@@ -258,6 +278,7 @@ def flash_attn_varlen_func(
         page_table=table,
         splits=num_splits or None,
     )
+    o = o if o.shape[-1] == head_dim_v else o[..., :head_dim_v]
     return (o, lse, None) if return_attn_probs else o
 
 

@@ -65,7 +65,18 @@ def test_windows_and_softcap() -> None:
     i, j = torch.arange(40)[:, None], torch.arange(40)
     scores = scores.masked_fill((j < i - 7) | (j > i), -torch.inf)
     exact = torch.einsum("bhij,bjhd->bihd", scores.softmax(-1), v.double())
-    hold(tt.flash_attn_func(q, k, v, causal=True, window_size=(7, 0), softcap=5.0), exact, torch.float16)
+    for window in ((7, 0), [7, 0], torch.tensor([7, 0])):
+        hold(tt.flash_attn_func(q, k, v, causal=True, window_size=window, softcap=5.0), exact, torch.float16)
+
+
+@pytest.mark.parametrize(("dtype", "head_dim", "head_dim_v"), [(torch.float16, 59, 59), (torch.bfloat16, 64, 33)])
+def test_head_dims_are_padded(dtype: Any, head_dim: int, head_dim_v: int) -> None:
+    q, k, v = (values(30, 2, size, dtype=dtype) for size in (head_dim, head_dim, head_dim_v))
+    exact = torch.nn.functional.scaled_dot_product_attention(*(x.double().transpose(0, 1) for x in (q, k, v))).transpose(0, 1)
+    o = tt.flash_attn_func(q[None], k[None], v[None])
+    assert o.shape == (1, 30, 2, head_dim_v)
+    hold(o[0], exact, dtype)
+    hold(tt.flash_attn_varlen_func(q, k, v, bounds(30), bounds(30), 30, 30), exact, dtype)
 
 
 def bounds(*lengths: int) -> Any:
@@ -234,6 +245,8 @@ T = values(1, 8, 2, 32)
         (lambda: tt.gemm(X, X, out_dtype=torch.float64), "out_dtype is 'torch.float64'"),
         (lambda: tt.flash_attn_func(T, T, T, dropout_p=0.1), "dropout_p is 0.1; only 0.0"),
         (lambda: tt.flash_attn_func(T, T, T, window_size=(-8, 0)), "window is (-8, 0)"),
+        (lambda: tt.flash_attn_func(T, T, T, window_size=cast(Any, X[0])), "it must be a pair of integers"),
+        (lambda: tt.flash_attn_func(T, T, T, window_size=cast(Any, (1, None))), "window_size is (1, None); it must be a pair of integers"),
         (lambda: tt.attention(T, T, T, sink=values(3, dtype=torch.float32)), "one for each head"),
         (lambda: tt.flash_attn_func(T.transpose(1, 3), T, T), "which must be contiguous"),
         (lambda: tt.flash_attn_varlen_func(T[0], T[0], T[0], bounds(9), bounds(9), 8, 8), "must rise from 0"),

@@ -14,7 +14,7 @@ namespace tegula::device {
 
 /// Where a launch's counters of arrivals begin in what Backend::stream_workspace gives, behind the
 /// line of its counter of tiles; and how many there are.
-inline constexpr int kArrivalsOffset = 128, kMostArrivals = 2048;
+inline constexpr int kArrivalsOffset = 128, kMostArrivals = 8192;
 
 /// How many tiles of `tile` cover `extent`; both positive.
 constexpr std::int64_t ceil_div(std::int64_t extent, std::int64_t tile) {

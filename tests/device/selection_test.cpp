@@ -118,6 +118,12 @@ TEST(Selection, PacksHeadsAndSplitsTheKeysOfFewQueries) {
   asked.splits = 3;
   EXPECT_THAT(reason(asked), HasSubstr("in 3 parts of 22"));
 
+  AttentionArguments uneven = decoding(32, 32768);
+  EXPECT_EQ(attention_workspace_bytes(uneven, kDevice), 0) << "tiles enough, of one length";
+  uneven.seqused_k = at<std::int32_t>(0x2000);
+  EXPECT_THAT(reason(uneven), HasSubstr("256 blocks of keys in 16 parts of 16"))
+      << "the longest sequence may be a small part of all of them, and is not to come last";
+
   AttentionArguments many = decoding(1, 8192);
   many.seq_q = 4096;
   EXPECT_FALSE(

@@ -79,16 +79,26 @@ template <class F> auto choose(F, AppendKeysArguments const&, int number, Machin
   return AppendKeysChoice{.configuration = number};
 }
 
+/// Whether a machine of this architecture takes the arguments: block scales are for sm_100 only.
+template <class Arguments> bool takes(Machine const& machine, Arguments const& arguments) {
+  if constexpr (requires { check(arguments, 90); }) {
+    try {
+      check(arguments, machine.compute_capability());
+    } catch (argument_error const&) {
+      return false;
+    }
+  }
+  return true;
+}
+
 /// Whether the family's configuration of that number computes the problem; its result is right.
 template <class F, class Problem>
 bool computes(F family, int number, Problem const& problem, Machine const& machine) {
   using Traits = device::FamilyTraits<F>;
   bool computed = false;
   auto const result = run_by(machine, problem, [&](typename Traits::Arguments const& arguments) {
-    if constexpr (requires { check(arguments, 90); })
-      check(arguments, machine.compute_capability());
     auto const& config = configuration(family, number);
-    if (!Traits::obstacle(arguments, machine.properties()).empty() ||
+    if (!takes(machine, arguments) || !Traits::obstacle(arguments, machine.properties()).empty() ||
         Traits::check(arguments, config, machine.properties()) != nullptr)
       return;
     auto const params =

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "problem.hpp"
 
@@ -12,6 +13,9 @@ namespace {
 /// What a tile costs beyond its blocks of keys, and what it costs to add parts up, in blocks:
 /// the latency of a pipeline that fills, and of an arrival with loads after it. Estimates.
 constexpr double kTileOverhead = 1, kSumOverhead = 1, kPartOverhead = 1.0 / 16;
+
+/// Of sequences with lengths of their own: the mean as a share of the longest. An assumption.
+constexpr double kMeanLength = 0.25;
 
 /// Query heads that share keys, as many of them as a tile packs so that there are the fewest tiles.
 /// A divisor of them, so that every tile packs as many.
@@ -47,10 +51,17 @@ std::int64_t bytes_of_part(AttentionArguments const& a, AttentionSm90Config cons
 }
 
 /// What the parts cost, in blocks of keys one after the other.
+///
+/// Sequences of one length are computed in rounds. Of lengths that only the device knows, most are
+/// less than they may be: the multiprocessors share the work of the mean, and the last of them to
+/// begin a part computes all of it.
 double cost_of_parts(AttentionShares const& shares, int parts, DeviceProperties const& device) {
-  double const rounds = static_cast<double>(ceil_div(shares.tiles * parts, device.multiprocessors));
+  auto const part = static_cast<double>(ceil_div(shares.key_blocks, parts));
   double const sums = parts > 1 ? kSumOverhead + kPartOverhead * parts : 0;
-  return rounds * (static_cast<double>(ceil_div(shares.key_blocks, parts)) + kTileOverhead) + sums;
+  auto const items = static_cast<double>(shares.tiles * parts);
+  if (shares.uneven && items > device.multiprocessors)
+    return (kMeanLength * items / device.multiprocessors + 1) * (part + kTileOverhead) + sums;
+  return std::ceil(items / device.multiprocessors) * (part + kTileOverhead) + sums;
 }
 
 }  // namespace
@@ -77,6 +88,9 @@ AttentionShares attention_shares(AttentionArguments const& arguments, AttentionS
   AttentionShares shares;
   pack(shares, a, c);
   shares.key_blocks = most_key_blocks(a, c, shares.positions);
+  // Where there are many queries, there are many tiles, and parts of them would take much memory.
+  shares.uneven = a.batch > 1 && a.seq_q <= shares.positions &&
+                  (a.seqused_k != nullptr || a.cu_seqlens_k != nullptr);
   // Parts that there may be: of tiles whose arrivals can be counted, with room for the rows of
   // each.
   std::int64_t const room =

@@ -20,12 +20,13 @@ AttentionMask mask_of(AttentionArguments const& arguments);
 
 /// Lengths that the host does not know count as the largest.
 struct AttentionShares {
-  int group = 1;              ///< query heads that a tile packs
-  int positions = 1;          ///< of a consumer
-  std::int64_t tiles = 1;     ///< over all sequences and heads
-  int key_blocks = 1;         ///< most of a tile
-  int part_blocks = 1;        ///< of a part
-  int parts = 1;              ///< most of a tile
+  int group = 1;           ///< query heads that a tile packs
+  int positions = 1;       ///< of a consumer
+  std::int64_t tiles = 1;  ///< over all sequences and heads
+  int key_blocks = 1;      ///< most of a tile
+  bool uneven = false;     ///< sequences of a few queries have lengths that the host does not know
+  int part_blocks = 1;     ///< of a part
+  int parts = 1;           ///< most of a tile
   double blocks_in_turn = 1;  ///< the estimate that the parts are chosen by: blocks of keys that
                               ///< the CTA with the most computes, and what a tile costs besides
   std::int64_t items() const { return tiles * parts; }
