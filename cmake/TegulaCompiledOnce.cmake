@@ -22,10 +22,12 @@ set(TEGULA_PRECOMPILED library)
 set(TEGULA_LIBRARY_HEADERS <algorithm> <array> <atomic> <bit> <chrono> <cmath> <cstddef> <cstdint> <cstdio> <cstdlib> <cstring>
     <exception> <functional> <limits> <map> <memory> <mutex> <optional> <random> <set> <span> <sstream> <stdexcept> <string>
     <string_view> <thread> <tuple> <type_traits> <unordered_map> <utility> <vector> <fmt/format.h>)
+set(TEGULA_KERNEL_HEADERS ${TEGULA_LIBRARY_HEADERS})
 set(TEGULA_TOOL_HEADERS ${TEGULA_LIBRARY_HEADERS} <nlohmann/json.hpp>)
 set(TEGULA_TEST_HEADERS ${TEGULA_LIBRARY_HEADERS} <gmock/gmock.h> <gtest/gtest.h>)
 set(TEGULA_COMPUTING_TEST_HEADERS ${TEGULA_TEST_HEADERS})
 set(TEGULA_LIBRARY_PACKAGES fmt::fmt Threads::Threads)
+set(TEGULA_KERNEL_PACKAGES ${TEGULA_LIBRARY_PACKAGES})
 set(TEGULA_TOOL_PACKAGES ${TEGULA_LIBRARY_PACKAGES} nlohmann_json::nlohmann_json)
 set(TEGULA_TEST_PACKAGES ${TEGULA_LIBRARY_PACKAGES} GTest::gtest GTest::gmock)
 set(TEGULA_COMPUTING_TEST_PACKAGES ${TEGULA_TEST_PACKAGES})

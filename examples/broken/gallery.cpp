@@ -125,6 +125,7 @@
 #include "12_pairs/freed_by_one.hpp"
 #include "12_pairs/operands_of_the_peer.hpp"
 #include "12_pairs/peer_not_waited_for.hpp"
+#include "12_pairs/started_after_the_exit.hpp"
 #include "exhibit.hpp"
 
 namespace tegula::broken {
@@ -203,8 +204,8 @@ std::vector<Chapter> const& chapters() {
        "Pairs of CTAs, and cluster launch control",
        {exhibit<allocated_by_one>(), exhibit<freed_by_one>(), exhibit<another_group>(),
         exhibit<both_start>(), exhibit<operands_of_the_peer>(), exhibit<peer_not_waited_for>(),
-        exhibit<exit_before_the_commit>(), exhibit<answer_read_early>(),
-        exhibit<asked_after_the_last>()}},
+        exhibit<started_after_the_exit>(), exhibit<exit_before_the_commit>(),
+        exhibit<answer_read_early>(), exhibit<asked_after_the_last>()}},
   };
   return made;
 }

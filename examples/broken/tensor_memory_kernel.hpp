@@ -5,10 +5,13 @@
 
 namespace tegula::broken {
 
-/// Base of the kernels that use tensor memory: a warpgroup, operands A of 128 x 64 and B of 16 x 64
-/// bf16.
-struct TensorMemoryKernel : Kernel<128> {
-  static constexpr MmaSpec op = tensor_memory_mma(DType::bf16, DType::bf16, DType::f32, 128, 16);
+/// Base of the kernels that use tensor memory, of one CTA or of a pair: a warpgroup in each, and of
+/// the operands 128 rows of A and 16 of B, 64 bf16 each.
+template <int Ctas> struct TensorCoreKernel : Kernel<128> {
+  static constexpr Dim3 cluster = {Ctas, 1, 1}, grid = {Ctas, 1, 1};
+  static constexpr MmaSpec op =
+      tensor_memory_mma(DType::bf16, DType::bf16, DType::f32, 128 * Ctas, 16 * Ctas, Major::k,
+                        Major::k, MmaOperands::ss, Ctas);
   static sim::Options options() { return {.generation = sim::Generation::sm100, .count = false}; }
   struct SharedStorage {
     SharedTile<std::uint16_t, swizzled_operand(16, 128, 64, 1)> a;
@@ -25,18 +28,30 @@ struct TensorMemoryKernel : Kernel<128> {
     }
   };
 
-  /// Clears both operands, initialises both mbarriers (`empty` for a warp), allocates 32 columns.
-  TEGULA_DEVICE static TensorAddr begin(SharedStorage const& smem) {
+  /// Clears the CTA's operands, for the tensor cores to see.
+  TEGULA_DEVICE static void clear(SharedStorage const& smem) {
     for (SharedAddr at = shared_address(smem.a.data); at < shared_address(&smem.done); at += 512)
       st_shared(at + static_cast<SharedAddr>(4 * thread_idx()), std::uint32_t{0});
+    fence_proxy_async_shared();
+  }
+  /// All threads of the CTA, or of the pair.
+  TEGULA_DEVICE static void meet() {
+    if constexpr (Ctas == 1) {
+      cta::sync();
+    } else {
+      cluster::sync();
+    }
+  }
+  /// Initialises both mbarriers, `empty` for so many arrivals; allocates 32 columns in each CTA.
+  /// They meet.
+  TEGULA_DEVICE static TensorAddr begin(SharedStorage const& smem, int arrivals) {
     if (thread_idx() == 0) {
       mbarrier_init(shared_address(&smem.done), 1);
-      mbarrier_init(shared_address(&smem.empty), 32);
+      mbarrier_init(shared_address(&smem.empty), arrivals);
       fence_mbarrier_init();
     }
-    if (warp_id() == 0) tcgen05_alloc<32>(shared_address(&smem.tmem));
-    fence_proxy_async_shared();
-    cta::sync();
+    if (warp_id() == 0) tcgen05_alloc<32, Ctas>(shared_address(&smem.tmem));
+    meet();
     return ld_shared<std::uint32_t>(shared_address(&smem.tmem));
   }
   /// Starts a product, by one thread.
@@ -44,14 +59,29 @@ struct TensorMemoryKernel : Kernel<128> {
     tcgen05_mma<op>(d, matrix_descriptor<DescriptorForm::tcgen05>(tensor(smem.a)),
                     matrix_descriptor<DescriptorForm::tcgen05>(tensor(smem.b)), false);
   }
+  /// Frees what begin() allocated, after all threads have come here.
+  TEGULA_DEVICE static void end(TensorAddr base) {
+    meet();
+    if (warp_id() == 0) tcgen05_dealloc<32, Ctas>(base);
+  }
+};
+
+struct TensorMemoryKernel : TensorCoreKernel<1> {
+  /// With both operands cleared, and `empty` for a warp.
+  TEGULA_DEVICE static TensorAddr begin(SharedStorage const& smem) {
+    clear(smem);
+    return TensorCoreKernel::begin(smem, 32);
+  }
   /// The address of the warp's own lanes.
   TEGULA_DEVICE static TensorAddr own(TensorAddr base) {
     return base + tensor_address(32 * warp_id(), 0);
   }
-  /// Frees what begin() allocated, after all threads have come here.
-  TEGULA_DEVICE static void end(TensorAddr base) {
-    cta::sync();
-    if (warp_id() == 0) tcgen05_dealloc<32>(base);
+};
+
+struct PairKernel : TensorCoreKernel<2> {
+  static constexpr int both = 0b11;  // of tcgen05_commit_multicast
+  TEGULA_DEVICE static TensorAddr begin(SharedStorage const& smem) {
+    return TensorCoreKernel::begin(smem, 1);
   }
 };
 

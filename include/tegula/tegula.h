@@ -181,7 +181,8 @@ typedef enum tegula_dtype {
   TEGULA_F32 = 3,
   TEGULA_TF32 = 4, /**< f32, of which the tensor cores read the upper 19 bits */
   TEGULA_E4M3 = 5,
-  TEGULA_E5M2 = 6
+  TEGULA_E5M2 = 6,
+  TEGULA_E2M1 = 7 /**< two share a byte, the first in its low half; of tegula_gemm alone */
 } tegula_dtype;
 
 typedef enum tegula_major { TEGULA_MAJOR_K = 0, TEGULA_MAJOR_MN = 1 } tegula_major;
@@ -192,6 +193,13 @@ typedef enum tegula_activation {
   TEGULA_GELU = 2, /**< by tanh */
   TEGULA_SILU = 3
 } tegula_activation;
+
+/** Scales of blocks of k, for A and B alike. */
+typedef enum tegula_block_scale {
+  TEGULA_NO_BLOCK_SCALE = 0,
+  TEGULA_MX_SCALE = 1, /**< ue8m0 for each 32 elements: mxf8 (e4m3 or e5m2 each), mxf4 (e2m1) */
+  TEGULA_NV_SCALE = 2  /**< ue4m3 for each 16: nvf4 (e2m1) */
+} tegula_block_scale;
 
 /**
  * D = activation(alpha scale_a scale_b A B + beta C + bias) for each matrix of a batch: A of m x k,
@@ -207,7 +215,7 @@ typedef enum tegula_activation {
  */
 typedef struct tegula_gemm_arguments {
   size_t struct_size;
-  int32_t in;   /**< tegula_dtype of A: f16, bf16, tf32, e4m3 or e5m2 */
+  int32_t in;   /**< tegula_dtype of A: f16, bf16, tf32, e4m3 or e5m2; with block_scale e2m1, too */
   int32_t in_b; /**< of B; left out: A's */
   int32_t
       out; /**< of C, D and bias: f16, bf16 or f32; left out: f32 of tf32, bf16 of fp8, else A's */
@@ -227,6 +235,13 @@ typedef struct tegula_gemm_arguments {
   float const* scale_b;
   float alpha; /**< 1 */
   float beta;  /**< 0 */
+  /** tegula_block_scale; on an sm_100, with both majors K and batch 1 */
+  int32_t block_scale;
+  /** With block_scale: the scales, a byte each, in pieces of 512 bytes, 128 rows x 4 blocks of k:
+   * that of (row, block) at row % 32 * 16 + row / 32 * 4 + block. Pieces along k follow one
+   * another, then come those of the next 128 rows. What a piece has beyond the matrix is read. */
+  void const* block_scale_a;
+  void const* block_scale_b;
 } tegula_gemm_arguments;
 
 void tegula_gemm_arguments_init(tegula_gemm_arguments* arguments, size_t struct_size);

@@ -13,6 +13,7 @@
 #include "prepared.hpp"
 #include "structures.hpp"
 #include "tegula/device/gemm_plan.hpp"
+#include "tegula/kernel/block_scale.hpp"
 
 namespace tegula::c {
 namespace {
@@ -47,6 +48,16 @@ Activation activation_of(std::int32_t activation) {
       activation));
 }
 
+BlockScale block_scale_of(std::int32_t scale) {
+  if (scale == TEGULA_NO_BLOCK_SCALE) return {};
+  if (scale == TEGULA_MX_SCALE) return kMxScale;
+  if (scale == TEGULA_NV_SCALE) return kNvScale;
+  throw argument_error(fmt::format(
+      "gemm: block_scale is {}; it must be TEGULA_NO_BLOCK_SCALE (0), TEGULA_MX_SCALE (1) or "
+      "TEGULA_NV_SCALE (2).",
+      scale));
+}
+
 GemmArguments arguments_of(tegula_gemm_arguments const& g) {
   std::optional<DType> const in = dtype_of("gemm", "in", g.in);
   if (!in) throw argument_error("gemm: in is left out; it must be the type of A's elements.");
@@ -74,6 +85,9 @@ GemmArguments arguments_of(tegula_gemm_arguments const& g) {
           .d_batch_stride = unless_left_out(g.d_batch_stride),
           .scale_a = g.scale_a,
           .scale_b = g.scale_b,
+          .block_scale = block_scale_of(g.block_scale),
+          .block_scale_a = g.block_scale_a,
+          .block_scale_b = g.block_scale_b,
           .alpha = g.alpha,
           .beta = g.beta,
           .activation = activation_of(g.activation)};
@@ -82,16 +96,15 @@ GemmArguments arguments_of(tegula_gemm_arguments const& g) {
 /// `rows` rows of `columns` elements for each matrix of the batch.
 HostArray matrices(char const* name, void const* address, GemmArguments const& g, std::int64_t rows,
                    std::int64_t columns, std::int64_t ld, std::int64_t batch_stride, DType type) {
-  std::int64_t const bytes = bits(type) / 8;
-  return {
-      name, address, columns * bytes, {1, g.batch, rows}, {0, batch_stride * bytes, ld * bytes}};
+  auto const bytes = [&](std::int64_t elements) { return elements * bits(type) / 8; };
+  return {name, address, bytes(columns), {1, g.batch, rows}, {0, bytes(batch_stride), bytes(ld)}};
 }
 
 /// The operands in a simulated machine's memory.
 struct Operands {
   OnMachine a, b, d;
   std::optional<OnMachine> c;  ///< where it is not d
-  OnMachine bias, scale_a, scale_b;
+  OnMachine bias, scale_a, scale_b, block_scale_a, block_scale_b;
 };
 
 /// Precondition: checked arguments, with nothing left out.
@@ -100,6 +113,9 @@ Operands operands(Machine const& machine, GemmArguments const& g) {
   bool const reads_c = g.beta != 0;
   auto const vector = [](char const* name, void const* address, std::int64_t bytes) {
     return HostArray{.name = name, .address = address, .row = bytes};
+  };
+  auto const scales = [&](std::int64_t rows) {
+    return g.block_scale.block == 0 ? 0 : block_scale_bytes(rows, g.k, g.block_scale.block);
   };
   HostArray const a = matrices("A", g.a, g, a_k ? g.m : g.k, a_k ? g.k : g.m, *g.lda,
                                *g.a_batch_stride, g.in),
@@ -110,15 +126,19 @@ Operands operands(Machine const& machine, GemmArguments const& g) {
                   d = matrices("D", g.d, g, g.m, g.n, *g.ldd, *g.d_batch_stride, *g.out),
                   bias = vector("bias", g.bias, g.n * (bits(*g.out) / 8)),
                   scale_a = vector("scale_a", g.scale_a, sizeof(float)),
-                  scale_b = vector("scale_b", g.scale_b, sizeof(float));
-  require_memory("gemm", {a, b, c, d, bias});
+                  scale_b = vector("scale_b", g.scale_b, sizeof(float)),
+                  block_scale_a = vector("scales of A", g.block_scale_a, scales(g.m)),
+                  block_scale_b = vector("scales of B", g.block_scale_b, scales(g.n));
+  require_memory("gemm", {a, b, c, d, bias, block_scale_a, block_scale_b});
   return {.a = {machine, a},
           .b = {machine, b},
           .d = {machine, d},
           .c = c.address == g.d ? std::optional<OnMachine>() : OnMachine(machine, c),
           .bias = {machine, bias},
           .scale_a = {machine, scale_a},
-          .scale_b = {machine, scale_b}};
+          .scale_b = {machine, scale_b},
+          .block_scale_a = {machine, block_scale_a},
+          .block_scale_b = {machine, block_scale_b}};
 }
 
 /// The problem with all that the choice looks at: of pointers, which are null, and their alignment.
@@ -130,6 +150,7 @@ std::string problem_of(tegula_gemm_arguments g) {
   };
   bool const in_place = g.c == g.d;
   alike(g.a), alike(g.b), alike(g.c), alike(g.d), alike(g.bias), alike(g.scale_a), alike(g.scale_b);
+  alike(g.block_scale_a), alike(g.block_scale_b);
   std::string key(sizeof g + 1, in_place ? '1' : '0');
   std::memcpy(key.data(), &g, sizeof g);
   return key;
@@ -146,7 +167,8 @@ void launch_again(tegula_machine& machine, tegula_gemm_arguments const& given, S
 
 void simulate(tegula_machine& machine, GemmArguments const& host, tegula_report** report) {
   Operands held = operands(machine.machine, host);
-  for (OnMachine* const input : {&held.a, &held.b, &held.bias, &held.scale_a, &held.scale_b})
+  for (OnMachine* const input : {&held.a, &held.b, &held.bias, &held.scale_a, &held.scale_b,
+                                 &held.block_scale_a, &held.block_scale_b})
     input->upload();
   (held.c ? *held.c : held.d).upload();
   GemmArguments g = host;
@@ -157,6 +179,8 @@ void simulate(tegula_machine& machine, GemmArguments const& host, tegula_report*
   g.bias = held.bias.data();
   g.scale_a = static_cast<float const*>(held.scale_a.data());
   g.scale_b = static_cast<float const*>(held.scale_b.data());
+  g.block_scale_a = held.block_scale_a.data();
+  g.block_scale_b = held.block_scale_b.data();
   launch_and_report(
       machine, report, [&] { gemm(machine.machine, g); }, [&] { held.d.download(host.d); });
 }

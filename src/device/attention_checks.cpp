@@ -84,9 +84,10 @@ class AttentionChecker : Checker {
 
  private:
   void types(int compute_capability) const {
-    if (a_.dtype == DType::e4m3 && compute_capability != 90)
-      refuse_argument("attention: dtype is e4m3 on an sm_{}; it is computed on an sm_90.",
-                      compute_capability);
+    if (a_.dtype == DType::e4m3 && compute_capability != 90 && compute_capability != 100)
+      refuse_argument(
+          "attention: dtype is e4m3 on an sm_{}; it is computed on an sm_90 and on an sm_100.",
+          compute_capability);
     type("dtype", a_.dtype, {DType::f16, DType::bf16, DType::e4m3});
     type("out", *a_.out, {DType::f16, DType::bf16});
     if (a_.dtype != DType::e4m3 && *a_.out != a_.dtype)

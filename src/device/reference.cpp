@@ -79,6 +79,9 @@
 //     absolutely; the order of the steps, from the last block of keys to the first, makes no
 //     difference to the largest partial sum that is taken. Rescaling O multiplies its error too.
 //     With `precise`, partial sums are those of a block's steps, and blocks are added up in f32.
+//     (tcgen05.mma, whose sums keep 25 bits, truncates 33 terms to 25 bits and the sum to 23: a
+//     step adds at most 33 * 2^-25 + 2^-23 < 0x1.3p-20 of the partial sum over all blocks, and of
+//     the largest product less than above. `precise` allows for both.)
 //   Then one rounding to the output type. The log-sum-exp errs by eta and the sum's part absolutely
 //   (d ln x = dx / x), by lg2.approx's 2^-22 absolute and relative, and by a few roundings of
 //   A + |lse|.
@@ -238,6 +241,7 @@ class Fp8Sum {
     if (promotes_) {
       partial = magnitude_ - steps_.front().magnitude + error_ - steps_.front().error;
       for (Step const& step : steps_) partial += step.sum;
+      error_ += 0x1.3p-20 * (most_ - least_ + magnitude_ + error_);
     }
     error_ += 0x1p-13 * (33 * std::max((1 + relative_) * largest_ + absolute_, partial) + partial);
     largest_ = 0;

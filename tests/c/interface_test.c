@@ -208,6 +208,42 @@ static void multiplies(tegula_machine* machine) {
   EXPECT(strstr(tegula_last_error(), "in is 99") != NULL);
 }
 
+/* nvf4: elements of 1 and 2, scales of 1, but for one block of 2. */
+static void multiplies_with_block_scales(void) {
+  enum { kM = 3, kN = 8, kK = 64, kPiece = 512 };
+  static _Alignas(16) uint8_t a[kM * kK / 2], b[kN * kK / 2], scale_a[kPiece], scale_b[kPiece];
+  static float d[kM * kN];
+  memset(a, 0x22, sizeof a);             /* 1, twice */
+  memset(b, 0x44, sizeof b);             /* 2 */
+  memset(scale_a, 0x38, sizeof scale_a); /* 1 */
+  memset(scale_b, 0x38, sizeof scale_b);
+  scale_a[1 * 16 + 3] = 0x40; /* 2, for row 1, elements 48 to 63 */
+  tegula_machine* machine = NULL;
+  tegula_machine_options options;
+  tegula_machine_options_init(&options, sizeof options);
+  options.arch = "sm100";
+  EXPECT(tegula_machine_create("sim", &options, &machine) == TEGULA_OK);
+  tegula_gemm_arguments g;
+  tegula_gemm_arguments_init(&g, sizeof g);
+  g.in = TEGULA_E2M1, g.out = TEGULA_F32;
+  g.m = kM, g.n = kN, g.k = kK;
+  g.a = a, g.b = b, g.d = d;
+  g.block_scale = TEGULA_NV_SCALE, g.block_scale_a = scale_a, g.block_scale_b = scale_b;
+  EXPECT(tegula_gemm(machine, &g, NULL, NULL) == TEGULA_OK);
+  for (int i = 0; i < kM * kN; ++i) EXPECT(d[i] == (i / kN == 1 ? 2.0f * kK + 32 : 2.0f * kK));
+  char* text = NULL;
+  EXPECT(tegula_gemm_choice(machine, &g, &text) == TEGULA_OK &&
+         strncmp(text, "scaled_gemm_sm100", 17) == 0);
+  tegula_free(text);
+  g.block_scale = 3;
+  EXPECT(tegula_gemm(machine, &g, NULL, NULL) == TEGULA_ARGUMENT_ERROR);
+  EXPECT(strstr(tegula_last_error(), "block_scale is 3") != NULL);
+  g.block_scale = TEGULA_NV_SCALE, g.block_scale_b = NULL;
+  EXPECT(tegula_gemm(machine, &g, NULL, NULL) == TEGULA_ARGUMENT_ERROR);
+  EXPECT(strstr(tegula_last_error(), "block_scale_b is a null pointer") != NULL);
+  tegula_machine_free(machine);
+}
+
 /* One key: every query gets its value, and the log-sum-exp is the score. */
 static void attends(tegula_machine* machine) {
   enum { kHeads = 2, kSeq = 3, kDim = 64 };
@@ -428,6 +464,7 @@ static void compiled_kernels(void) {
 }
 
 static void machines(void) {
+  multiplies_with_block_scales();
   tegula_machine* machine = NULL;
   for (int generation = 0; generation < 2; ++generation) {
     tegula_machine_options options;

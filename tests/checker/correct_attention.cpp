@@ -76,6 +76,7 @@ void add_attention_sm100(std::vector<CorrectKernel>& all) {
     // One CTA computes two pairs of tiles, of which the last has few rows and its other tile none;
     // blocks of keys go more than once round the stages.
     AttentionProblem const p{.dtype = c.dtype,
+                             .out = c.out,
                              .head_dim = c.head_dim,
                              .head_dim_v = c.head_dim_v,
                              .seq_q = block_m(c) + 7,

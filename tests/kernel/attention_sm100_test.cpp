@@ -23,6 +23,7 @@ TEST_P(EverySm100Attention, IsCorrectOverTheEdgesOfItsTiles) {
   for (bool const causal : {false, true})
     expect_correct(attention_sm100, blackwell(),
                    {.dtype = c.dtype,
+                    .out = c.out,
                     .head_dim = c.head_dim,
                     .head_dim_v = c.head_dim_v,
                     .seq_q = block_m(c) + 5,

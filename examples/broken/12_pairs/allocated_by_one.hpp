@@ -1,6 +1,6 @@
 #pragma once
 
-#include "../pair_kernel.hpp"
+#include "../tensor_memory_kernel.hpp"
 
 namespace tegula::broken {
 

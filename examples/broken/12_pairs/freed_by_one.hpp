@@ -1,6 +1,6 @@
 #pragma once
 
-#include "../pair_kernel.hpp"
+#include "../tensor_memory_kernel.hpp"
 
 namespace tegula::broken {
 
@@ -18,8 +18,8 @@ struct freed_by_one : PairKernel {
 };
 
 // Report:
-//   broken/pair_kernel.hpp:44: kernel freed_by_one, CTA (1, 0, 0), warp 0: tensor_memory_misuse:
-//     the CTA exits and has not freed the 32 columns of tensor memory that tcgen05.alloc gave it: a
-//     tcgen05_dealloc by each CTA of the pair before the exit would
+//   broken/tensor_memory_kernel.hpp:53: kernel freed_by_one, CTA (1, 0, 0), warp 0:
+//     tensor_memory_misuse: the CTA exits and has not freed the 32 columns of tensor memory that
+//     tcgen05.alloc gave it: a tcgen05_dealloc by each CTA of the pair before the exit would
 
 }  // namespace tegula::broken

@@ -153,12 +153,10 @@ constexpr void check_tensor_memory_mma(MmaSpec const& s) {
     refuse("tcgen05_mma", "n must be a multiple of 8 (m 64), 16, or 32 (a pair), at most 256", s.m,
            s.n);
   if (s.d != DType::f32) refuse("tcgen05_mma", "d must be f32", to_string(s.d));
-  if ((s.a_major != Major::k || s.b_major != Major::k) && bits(s.a) != 16)
-    refuse("tcgen05_mma", "only operands of 16-bit elements may be contiguous along m or n");
+  if ((s.a_major != Major::k || s.b_major != Major::k) && bits(s.a) > 16)
+    refuse("tcgen05_mma", "only operands of 8- and 16-bit elements may be contiguous along m or n");
   if (s.operands != MmaOperands::ss && s.operands != MmaOperands::ts)
     refuse("tcgen05_mma", "A is in shared or in tensor memory, B in shared memory: ss or ts");
-  if (s.operands == MmaOperands::ts && s.ctas == 2 && s.m == 128)
-    refuse("tcgen05_mma", "A in tensor memory, of a pair of CTAs with m 128, is not simulated");
   if (s.operands == MmaOperands::ts && s.a_major != Major::k)
     refuse("tcgen05_mma", "A in tensor memory has no major-ness: a_major must be k");
   if (s.variant != MmaVariant::plain) refuse("tcgen05_mma", "the only variant is plain");

@@ -90,9 +90,10 @@ constexpr TokenStrides contiguous_tokens(std::int64_t seq, std::int64_t heads,
 /// without one in one part. attention_workspace_bytes (selection.hpp) says how much is best.
 ///
 /// Every machine computes head dims of 32, 64, 96, 128 and 256, equal for both, with `causal` or
-/// without. e4m3, a head_dim_v of its own, other multiples of 8 (of 16 where elements have 8 bits),
-/// windows, softcap, sinks, lengths, pages and latent attention need an sm_90
-/// (docs/hopper_attention.md).
+/// without. An sm_100 computes head dims up to 192 and 128 of v, e4m3, windows, softcap and sinks
+/// besides (docs/blackwell_attention.md). e4m3, a head_dim_v of its own, other multiples of 8 (of
+/// 16 where elements have 8 bits), windows, softcap, sinks, lengths, pages and latent attention
+/// need an sm_90 (docs/hopper_attention.md).
 ///
 ///     attention(machine, {.dtype = DType::f16, .q = q, .k = k, .v = v, .o = o, .batch = 2,
 ///                         .heads = 12, .seq_q = 128, .seq_k = 128, .head_dim = 64});

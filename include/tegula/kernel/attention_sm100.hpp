@@ -47,11 +47,13 @@ namespace tegula {
 template <AttentionSm100Config C> struct AttentionSm100 {
   using Params = AttentionSm100Params;
   using T = type_of<C.dtype>;
+  using Out = type_of<C.out>;
   static constexpr AttentionSm100Config config = C;
   static constexpr int tiles = C.consumers, threads = kWarpgroupSize * (tiles + 2);
   static constexpr int min_ctas_per_sm = 1;
   static constexpr int tile_m = kTensorLanes, block_n = C.block_n, head_dim_v = C.head_dim_v;
   static constexpr int output_n = output_columns(C), output_pieces = head_dim_v / output_n;
+  static constexpr bool scaled = bits(C.dtype) == 8;  // operands have factors
   static constexpr int part_n = 32;  // columns of P or O that a thread computes, and then stores
   static_assert(head_dim_v % output_n == 0 && head_dim_v <= 128);
 
@@ -59,7 +61,8 @@ template <AttentionSm100Config C> struct AttentionSm100 {
   enum : int { kCorrection = 4 * tiles, kMma = kCorrection + 4, kLoad, kEpilogue, kEmpty };
   /// Columns of tensor memory, all of them: where S, P and O of tile 0 begin, and how far on those
   /// of tile 1. P has columns of its own where there are enough; else it lies over S.
-  static constexpr bool p_apart = tiles * (block_n + head_dim_v + block_n / 2) <= kTensorColumns;
+  static constexpr int p_columns = block_n * bits(C.dtype) / 32;  // some values share a column
+  static constexpr bool p_apart = tiles * (block_n + head_dim_v + p_columns) <= kTensorColumns;
   static_assert(p_apart || block_n == head_dim_v,
                 "products that share columns must be of one shape");
   enum : int {
@@ -68,15 +71,15 @@ template <AttentionSm100Config C> struct AttentionSm100 {
     kP = p_apart ? kO + tiles * head_dim_v : kS + block_n / 2,
     kNextS = block_n,
     kNextO = head_dim_v,
-    kNextP = p_apart ? block_n / 2 : kNextS,  // of P two values share a column
+    kNextP = p_apart ? p_columns : kNextS,
     kColumns = kTensorColumns
   };
-  static_assert(kO + tiles * kNextO <= kColumns && kP + kNextP + block_n / 2 <= kColumns);
+  static_assert(kO + tiles * kNextO <= kColumns && kP + kNextP + p_columns <= kColumns);
 
   using TileQ = SharedTile<T, q_tile(C)>;         // (tile_m, head_dim, tiles)
   using TileK = SharedTile<T, k_tile(C)>;         // (block_n, head_dim, stages)
   using TileV = SharedTile<T, loaded_v_tile(C)>;  // (head_dim_v, block_n, stages)
-  using TileO = SharedTile<T, o_tile(C)>;         // (tile_m, output_n, stages)
+  using TileO = SharedTile<Out, o_tile(C)>;       // (tile_m, output_n, stages)
   using StoreO = TmaCopy<tma_boxes(o_tile(C))>;
   static constexpr int k_bytes = tma_boxes(k_tile(C)).bytes;
   static constexpr int v_bytes = tma_boxes(loaded_v_tile(C)).bytes;
@@ -177,7 +180,7 @@ template <AttentionSm100Config C> struct AttentionSm100 {
       return tensor_memory_tiles<float, block_n, tiles, kNextS>(tmem + kS);
     }
     TEGULA_DEVICE auto p() const {  // (128, block_n, tiles)
-      return tensor_memory_tiles<T, block_n, tiles, 2 * kNextP>(tmem + kP);
+      return tensor_memory_tiles<T, block_n, tiles, kNextP * 32 / bits(C.dtype)>(tmem + kP);
     }
     TEGULA_DEVICE auto o() const {  // (128, head_dim_v, tiles)
       return tensor_memory_tiles<float, head_dim_v, tiles, kNextO>(tmem + kO);
@@ -349,7 +352,8 @@ template <AttentionSm100Config C> struct AttentionSm100 {
     for (auto tile = role.queue.get(); Tiles::is_tile(tile); tile = role.queue.get()) {
       Work const work{p, tile};
       KeyBlocks const blocks = work.blocks_of(t);
-      Softmax softmax{p.scale};
+      float const descale = descale_of<scaled>(p, work).scores;
+      Softmax softmax{p.softcap_scale != 0.0f ? p.scale : p.scale * descale};
 #pragma unroll 1
       for (int n = blocks.last - 1; n >= blocks.first; --n) {
         AccumulatorS tSrS;  // (1, block_n)
@@ -358,7 +362,7 @@ template <AttentionSm100Config C> struct AttentionSm100 {
         tcgen05_wait_ld();
         tcgen05_pin(tSrS);
         cap_and_mask<RowsS, C.exponential, block_n>(p.mask, blocks, work.rows(t), n,
-                                                    p.softcap_scale, tSrS);
+                                                    p.softcap_scale * descale, tSrS);
         float scale_o;
         softmax.follow(tSrS, 0, scale_o);
         if (n < blocks.last - 1) {  // else there is no O
@@ -452,12 +456,13 @@ template <AttentionSm100Config C> struct AttentionSm100 {
                 offset = ld_shared<float>(shared_address(&role.smem.offset[t][thread]));
     role.statistics(t).release(0);
     own.told[t].next();
-    RowTotal<C.exponential> const total(offset, sum, sink, 1.0f, where);
+    float const descale = descale_of<scaled>(p, work, where).values;
+    RowTotal<C.exponential> const total(offset, sum, sink, descale, where);
     if (has_keys) role.outputs(t).wait(own.o[t]);
     auto const own_o = rows_of_warp(role.o()(_, _, t));  // (32, head_dim_v)
 #pragma unroll
     for (int piece = 0; piece < output_pieces; ++piece) {
-      Fragment<T, typename RowsO::Accumulator::Map> rounded_o;  // (1, output_n)
+      Fragment<Out, typename RowsO::Accumulator::Map> rounded_o;  // (1, output_n)
 #pragma unroll
       for (int first = 0; first < output_n; first += part_n) {
         PartO tOrO;  // (1, part_n)
@@ -469,7 +474,7 @@ template <AttentionSm100Config C> struct AttentionSm100 {
         }
 #pragma unroll
         for (int i = 0; i < part_n; ++i) tOrO(i) *= total.factor;
-        auto const values = rounded<T>(tOrO);
+        auto const values = rounded<Out>(tOrO);
 #pragma unroll
         for (int i = 0; i < part_n; i += 2) rounded_o.word(first + i) = values.reg(i / 2, where);
       }

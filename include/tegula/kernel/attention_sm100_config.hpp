@@ -13,6 +13,7 @@ namespace tegula {
 /// with zeros by TMA.
 struct AttentionSm100Config {
   DType dtype = DType::bf16;
+  DType out = dtype;     ///< of O: of operands of 8 bits f16 or bf16
   int head_dim = 128;    ///< of Q and K
   int head_dim_v = 128;  ///< of V and O
   int block_n = 128;
@@ -42,9 +43,9 @@ constexpr OperandTile loaded_v_tile(AttentionSm100Config const& c) {
   return {bits(c.dtype), c.head_dim_v, c.block_n, 0, c.stages};
 }
 /// O on its way out: pieces of 128 bytes of each row, the span of the widest swizzle.
-constexpr int output_columns(AttentionSm100Config const& c) { return 1024 / bits(c.dtype); }
+constexpr int output_columns(AttentionSm100Config const& c) { return 1024 / bits(c.out); }
 constexpr OperandTile o_tile(AttentionSm100Config const& c) {
-  return {bits(c.dtype), kTensorLanes, output_columns(c), 1, 2};
+  return {bits(c.out), kTensorLanes, output_columns(c), 1, 2};
 }
 
 /// The shared memory of a CTA, or a little more: the tiles, and 3 KB for the rows' statistics, the
@@ -53,11 +54,11 @@ constexpr int shared_bytes(AttentionSm100Config const& c) {
   int const of_rows = c.head_dim * kTensorLanes * c.consumers,
             of_keys = (c.head_dim + c.head_dim_v) * c.block_n * c.stages,
             of_output = 2 * kTensorLanes * output_columns(c);
-  return (of_rows + of_keys + of_output) * bits(c.dtype) / 8 + 3 * 1024;
+  return ((of_rows + of_keys) * bits(c.dtype) + of_output * bits(c.out)) / 8 + 3 * 1024;
 }
 
 /// What the Blackwell attention kernel is launched with: as attention_sm90, and a tensor map of O
-/// for boxes of o_tile. What is `serving`, and the factors of 8-bit operands, it has not.
+/// for boxes of o_tile. What is `serving` it has not.
 struct AttentionSm100Params : AttentionSm90Params {
   TensorMap o;
 };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <utility>
 
 #include "tegula/kernel/attention_sm100_config.hpp"
 #include "tegula/kernel/table.hpp"
@@ -29,6 +30,18 @@ template <class Add> constexpr void list_attention_sm100(Add add) {
       add(c);
     }
   }
+  for (DType out : {DType::bf16, DType::f16}) {
+    AttentionSm100Config const any = {.dtype = DType::e4m3, .out = out, .stages = 4};
+    for (auto const& [head_dim, head_dim_v] : {std::pair{64, 64}, {128, 128}, {192, 128}}) {
+      AttentionSm100Config c = any;
+      c.head_dim = head_dim, c.head_dim_v = head_dim_v;
+      if (head_dim > 128) c.stages = 2;
+      c.polynomials = 2;
+      add(c);
+      c.polynomials = 0;
+      add(c);
+    }
+  }
 }
 
 constexpr auto attention_sm100_table() {
@@ -46,9 +59,13 @@ struct AttentionSm100Family {
   template <Config C> using Kernel = AttentionSm100<C>;
   static constexpr auto table = detail::attention_sm100_table();
 
-  /// bf16 at each head dim with a share of polynomials; f16 with none.
+  /// bf16 at each head dim with a share of polynomials; f16 with none; e4m3 at two head dims, with
+  /// and without, into either type.
   static constexpr bool is_representative(Config const& c) {
     if (c.dtype == DType::bf16) return c.polynomials > 0;
+    if (c.dtype == DType::e4m3)
+      return c.out == DType::bf16 ? c.head_dim == 128 && c.polynomials > 0
+                                  : c.head_dim == 64 && c.polynomials == 0;
     return c.head_dim == 128 && c.polynomials == 0 && c.exponential == Exponential::ex2_approx;
   }
 };

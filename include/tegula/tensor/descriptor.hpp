@@ -54,7 +54,8 @@ enum class DescriptorForm : std::uint8_t { wgmma, tcgen05 };
 template <class Tile, DescriptorForm Form = DescriptorForm::wgmma> class Descriptors {
  public:
   using Element = typename Tile::Element;
-  static constexpr WgmmaDescriptor descriptor = wgmma_descriptor(Tile::layout, 8 * sizeof(Element));
+  static constexpr WgmmaDescriptor descriptor =
+      wgmma_descriptor(Tile::layout, 8 * sizeof(Element), Form == DescriptorForm::tcgen05 ? 8 : 16);
 
   /// In a cluster a shared address has the CTA's rank in its upper bits, where the descriptor has
   /// the leading offset: PTX ISA, matrix-descriptor-encode.

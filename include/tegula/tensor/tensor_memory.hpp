@@ -16,14 +16,14 @@
 namespace tegula {
 
 /// Tensor memory: coordinates are (lane, element of its row), places are addresses. A column of 32
-/// bits holds one element, or two neighbours of 16 bits. Elements are moved by whole warps only
+/// bits holds one element, or neighbours of 16 or 8 bits. Elements are moved by whole warps only
 /// (copy, below).
 template <class T> class TensorMemory {
  public:
   using Element = T;
   static constexpr int per_column = 4 / static_cast<int>(sizeof(T));
-  static_assert(sizeof(T) == 4 || sizeof(T) == 2,
-                "TensorMemory: an element has 32 bits, or 16, of which two share a column");
+  static_assert(sizeof(T) == 4 || sizeof(T) == 2 || sizeof(T) == 1,
+                "TensorMemory: an element has 32 bits, or 16 or 8, of which some share a column");
 
   TEGULA_DEVICE explicit TensorMemory(TensorAddr base) : base_(base) {}
   /// By whole columns.

@@ -43,8 +43,11 @@ constexpr SwizzledLayout wgmma_canonical_layout(SwizzledLayout const& tile, int 
 }
 
 /// The descriptor of a tile (mn, k[, stage]) of elements of `bits` bits. Refused where the tile has
-/// not the canonical layout, which the refusal prints after the tile and the width.
-constexpr WgmmaDescriptor wgmma_descriptor(SwizzledLayout const& tile, int bits) {
+/// not the canonical layout, which the refusal prints after the tile and the width. Along mn
+/// elements of `least_mn_bits` or more may be contiguous: of wgmma those of 16 bits, of tcgen05.mma
+/// those of 8, too.
+constexpr WgmmaDescriptor wgmma_descriptor(SwizzledLayout const& tile, int bits,
+                                           int least_mn_bits = 16) {
   Swizzle const& s = tile.swizzle;
   if (tile.rank() < 2 || tile.rank() > 3)
     refuse("wgmma_descriptor", "a tile has modes mn, k[, stage]", tile);
@@ -53,7 +56,7 @@ constexpr WgmmaDescriptor wgmma_descriptor(SwizzledLayout const& tile, int bits)
   if (tile.offset != 0 || s.bits > 3)
     refuse("wgmma_descriptor", "no offset, and a swizzle of 0 to 3 bits", tile);
   bool const along_mn = mn_major(tile);
-  if (along_mn && bits != 16)
+  if (along_mn && (bits < least_mn_bits || bits > 16))
     refuse("wgmma_descriptor", "only 16-bit elements may be contiguous along mn", tile, bits);
 
   SwizzledLayout const canonical = wgmma_canonical_layout(tile, bits);

@@ -25,7 +25,7 @@ char const* FamilyTraits<AttentionSm100Family>::check(AttentionArguments const& 
                                                       DeviceProperties const& device) {
   AttentionArguments const a = with_defaults(arguments);
   if (c.dtype != a.dtype) return "another type";
-  if (*a.out != c.dtype) return "another output type";
+  if (*a.out != c.out) return "another output type";
   if (a.head_dim > c.head_dim) return "less than the head dimension";
   if (*a.head_dim_v > c.head_dim_v) return "less than the head dimension of V";
   if (c.exponential != a.exponential) return "another exponential";
@@ -43,9 +43,9 @@ double FamilyTraits<AttentionSm100Family>::cost(AttentionArguments const& argume
   constexpr double multiply_adds = 4096, exponentials = 16, fused = 128;  // a cycle
   constexpr double polynomial = 11;                                       // instructions
   double const by_polynomial = c.exponential == Exponential::polynomial ? 1.0 : c.polynomials / 8.0;
-  double const cycles =
-      std::max({(c.head_dim + c.head_dim_v) / multiply_adds, (1 - by_polynomial) / exponentials,
-                (3 + polynomial * by_polynomial) / fused});  // of an element of S
+  double const cycles = std::max({(c.head_dim + c.head_dim_v) / multiply_adds * bits(c.dtype) / 16,
+                                  (1 - by_polynomial) / exponentials,
+                                  (3 + polynomial * by_polynomial) / fused});  // of an element of S
   return all.rounds * all.key_blocks * c.block_n * block_m(c) * cycles;
 }
 
@@ -58,7 +58,9 @@ AttentionSm100Params FamilyTraits<AttentionSm100Family>::lower(Machine const& ma
   auto const map = [&](TokenTensor const& x, OperandTile const& tile) {
     return encode(machine, tensor_description(x, a.dtype, tma_boxes(tile)));
   };
-  AttentionSm100Params p{attention_params(a), map(attention_output(a), o_tile(c))};
+  AttentionSm100Params p{
+      attention_params(a),
+      encode(machine, tensor_description(attention_output(a), *a.out, tma_boxes(o_tile(c))))};
   p.order = attention_order(a, block_m(c));
   p.ctas = attention_grid(p.order, machine.properties());
   p.q = map(q, q_tile(c));

@@ -40,8 +40,10 @@ template <> struct FamilyTraits<AttentionSm100Family> {
     std::string const dims = c.head_dim_v == c.head_dim
                                  ? std::to_string(c.head_dim)
                                  : fmt::format("{}/{}", c.head_dim, c.head_dim_v);
-    std::string s = fmt::format("attention_sm100 {} d{} {}x{} {} stages {}", to_string(c.dtype),
-                                dims, block_m(c), c.block_n, c.stages, text(c.exponential));
+    std::string s = fmt::format("attention_sm100 {}", to_string(c.dtype));
+    if (c.out != c.dtype) s += fmt::format("->{}", to_string(c.out));
+    s += fmt::format(" d{} {}x{} {} stages {}", dims, block_m(c), c.block_n, c.stages,
+                     text(c.exponential));
     if (c.polynomials > 0) s += fmt::format(", {} of 8 polynomial", c.polynomials);
     return s;
   }

@@ -94,10 +94,8 @@ class TensorMma final : public InFlight {
         continue;
       }
       for (int row = 0; row < places_.rows(); ++row)
-        std::memcpy(rows[row],
-                    of.tensor_memory().at(tensor_lane(a_address_) + places_.lane(row),
-                                          tensor_column(a_address_)),
-                    kWgmmaRowBytes);
+        std::memcpy(rows[row], row_of_a(of, places_.lane(row)), kWgmmaRowBytes);
+      if (places_.folded()) check_copies(of);
     }
     for (int first = 0; first < op_.m; first += kWgmmaM) {
       int const i = first / places_.rows();
@@ -110,6 +108,24 @@ class TensorMma final : public InFlight {
   struct Rows {
     alignas(64) std::uint8_t row[256][kWgmmaRowBytes];
   };
+  std::uint32_t const* row_of_a(Cta& of, int lane) const {
+    return of.tensor_memory().at(tensor_lane(a_address_) + lane, tensor_column(a_address_));
+  }
+  /// Lanes 64 to 127, which have the upper columns of D, read a copy of A of their own.
+  void check_copies(Cta& of) const {
+    for (int row = 0; row < kWgmmaM; ++row) {
+      if (std::memcmp(row_of_a(of, row), row_of_a(of, kWgmmaM + row), kWgmmaRowBytes) == 0)
+        continue;
+      std::string const place =
+          of.tensor_place(tensor_lane(a_address_) + kWgmmaM + row, tensor_column(a_address_));
+      of.report(FindingKind::invalid_operand, where, {cta, thread / 32, thread % 32}, "", place,
+                fmt::format("tcgen05.mma of a pair with A in tensor memory, of which {} does not "
+                            "have what lane {} has: of m 128 lanes 64 to 127 must have a copy of "
+                            "lanes 0 to 63",
+                            place, tensor_lane(a_address_) + row));
+      return;
+    }
+  }
   /// The rank of the even CTA, or of the only one.
   int first_cta() const { return op_.ctas == 2 ? cta & ~1 : cta; }
 
@@ -169,6 +185,25 @@ std::vector<Cta*> computing(Cta& cta, int ctas) {
   return {&cta, cta.pair_peer()};
 }
 
+/// Whether both CTAs of a pair are there to compute: what a product touches is in both.
+bool check_pair(Cta& cta, int ctas, SourceLocation where) {
+  for (Cta const* const of : computing(cta, ctas)) {
+    if (!of->exited()) continue;
+    cta.report(
+        FindingKind::exited_cta, where, cta.here(), "", "",
+        fmt::format(
+            "tcgen05.mma of a pair of CTAs, of which that of rank {} has exited: its tensor "
+            "core, its shared memory and its tensor memory take part",
+            of->rank()),
+        {{},
+         {of->rank(), -1, -1},
+         "a wait of that CTA for a tcgen05_commit of the product before it frees its columns and "
+         "exits would order them"});
+    return false;
+  }
+  return true;
+}
+
 /// Whether the rows may begin at the address.
 bool check_lanes(Cta& cta, char const* name, RowPlaces const& places, TensorAddr address,
                  SourceLocation where) {
@@ -194,6 +229,7 @@ void start(Cta& cta, MmaSpec const& op, TensorAddr d, std::uint64_t a, std::uint
            bool accumulate, SourceLocation where) {
   SharedOperand b{b_descriptor, op.b_major == Major::mn, op.n / op.ctas, element_bits(op) / 8};
   RowPlaces const places{op.ctas, op.m, op.n};
+  if (!check_pair(cta, op.ctas, where)) return;
   if (!check_matrix(cta, kMma, "B", b_descriptor, b, where, op.ctas)) return;
   if (op.operands == MmaOperands::ss) {
     SharedOperand operand{a, op.a_major == Major::mn, places.rows(), element_bits(op) / 8};

@@ -9,147 +9,62 @@
 #include "refusal.hpp"
 #include "run_schedules.hpp"
 #include "tegula/arch/cluster.hpp"
-#include "tegula/arch/fence.hpp"
-#include "tegula/arch/global.hpp"
-#include "tegula/arch/mbarrier.hpp"
-#include "tegula/arch/special_registers.hpp"
 #include "tegula/arch/tcgen05.hpp"
-#include "tegula/arch/warp.hpp"
-#include "tegula/tensor/descriptor.hpp"
-#include "tegula/tensor/shared_tile.hpp"
-#include "tegula/tensor/tensor_memory.hpp"
 #include "tensor_memory_runs.hpp"
+#include "tensor_product_kernel.hpp"
 
 namespace tegula {
 namespace {
 
-/// D = A B [+ D] by a pair of CTAs, of tiles of two steps along k; the CTA of rank `issuer` starts
-/// it. in: as expect_products says.
-template <DType A, DType B, int m_, int n_, bool a_mn = false, bool b_mn = false,
-          bool a_tmem = false, int issuer = 0>
-struct PairMultiplies {
-  using Params = Words;
-  static constexpr MmaSpec op =
-      tensor_memory_mma(A, B, DType::f32, m_, n_, major(a_mn), major(b_mn),
-                        a_tmem ? MmaOperands::ts : MmaOperands::ss, 2);
-  static constexpr Dim3 cluster = {2, 1, 1};
-  static constexpr int threads = 128;
-  static constexpr int m = m_, n = n_, k = 2 * op.k;
-  static constexpr int own_m = m / 2, own_n = n / 2;  // of each CTA's operands
-  static constexpr int columns = m == 128 ? n / 2 : n;
-  static constexpr int bits = element_bits(op);
-  using Element = ElementBits<bits>;
-  struct SharedStorage {
-    SharedTile<Element, swizzled_operand(bits, own_m, k, a_mn ? 0 : 1)> a;
-    SharedTile<Element, swizzled_operand(bits, own_n, k, b_mn ? 0 : 1)> b;
-    Mbarrier done;
-    std::uint32_t tmem;
-    template <class F> void name_buffers(F&& name) {
-      name("A", a);
-      name("B", b);
-      name("done", done);
-      name("tmem", tmem);
-    }
-  };
-
-  TEGULA_DEVICE void operator()(Words const& p, SharedStorage& smem) const {
-    int const thread = thread_idx(), warp = warp_id(), rank = cluster_cta_rank();
-    bool const accumulate = ld_global<std::uint32_t>(p.in) != 0;
-    std::uint32_t const* const a = p.in + 1 + m * n + rank * own_m * k;
-    std::uint32_t const* const b = p.in + 1 + m * n + m * k + rank * own_n * k;
-    auto const sA = tensor(smem.a);
-    auto const sB = tensor(smem.b);
-    for (int i = thread; i < own_m * k; i += threads)
-      sA(i / k, i % k) = static_cast<Element>(ld_global<std::uint32_t>(a + i));
-    for (int i = thread; i < own_n * k; i += threads)
-      sB(i / k, i % k) = static_cast<Element>(ld_global<std::uint32_t>(b + i));
-    SharedAddr const done = shared_address(&smem.done);
-    if (thread == 0) {
-      mbarrier_init(done, 1);
-      fence_mbarrier_init();
-    }
-    if (warp == 0) {
-      tcgen05_alloc<512, 2>(shared_address(&smem.tmem));
-      tcgen05_relinquish_alloc_permit<2>();
-    }
-    fence_proxy_async_shared();
-    cluster::sync();
-
-    // Lane i has row i of the CTA's half; of 64 rows lane 64 + i has the upper columns of row i.
-    TensorAddr const base = ld_shared<std::uint32_t>(shared_address(&smem.tmem));
-    TensorAddr const own = base + tensor_address(32 * warp, 0);
-    int const row = rank * own_m + thread % own_m, first = thread / own_m * columns;
-    for (int column = 0; column < columns; ++column) {
-      std::uint32_t r[1] = {ld_global<std::uint32_t>(p.in + 1 + row * n + first + column)};
-      tcgen05_st<TensorShape::lanes32_bits32, 1>(r, own + tensor_address(0, column));
-    }
-    if constexpr (a_tmem) {  // sixteen columns from 256 on
-      std::uint32_t packed[16] = {};
-      for (int i = 0; i < k; ++i)
-        packed[i * bits / 32] |= ld_global<std::uint32_t>(a + thread * k + i) << (i * bits % 32);
-      tcgen05_st<TensorShape::lanes32_bits32, 16>(packed, own + tensor_address(0, 256));
-    }
-    tcgen05_wait_st();
-    tcgen05_fence_before_thread_sync();
-    cluster::sync();
-
-    if (thread == 0 && rank == issuer) {
-      tcgen05_fence_after_thread_sync();
-      for (int step = 0; step < 2; ++step) {
-        std::uint64_t const of_b =
-            matrix_descriptor<DescriptorForm::tcgen05>(domain_offset(sB, 0, step * op.k));
-        if constexpr (a_tmem) {
-          tcgen05_mma_ts<op>(base, base + tensor_address(0, 256 + 8 * step), of_b,
-                             accumulate || step > 0);
-        } else {
-          tcgen05_mma<op>(
-              base, matrix_descriptor<DescriptorForm::tcgen05>(domain_offset(sA, 0, step * op.k)),
-              of_b, accumulate || step > 0);
-        }
-      }
-      tcgen05_commit_multicast<2>(done, 0b11);
-    }
-    mbarrier_wait_parity(done, 0);
-    tcgen05_fence_after_thread_sync();
-    for (int column = 0; column < columns; column += 8) {
-      std::uint32_t r[8];
-      tcgen05_ld<TensorShape::lanes32_bits32, 8>(r, own + tensor_address(0, column));
-      tcgen05_wait_ld();
-      for (int i = 0; i < 8; ++i) st_global(p.out + row * n + first + column + i, r[i]);
-    }
-    tcgen05_fence_before_thread_sync();
-    cluster::sync();
-    if (warp == 0) tcgen05_dealloc<512, 2>(base);
-  }
-};
-
-template <DType A, DType B, int m, int n, bool a_mn = false, bool b_mn = false, bool a_tmem = false,
-          int issuer = 0>
-void expect_product() {
-  expect_products<PairMultiplies<A, B, m, n, a_mn, b_mn, a_tmem, issuer>>(A, B, {2, 1, 1});
-}
-
 TEST(Tcgen05Pair, MultipliesEveryKind) {
-  expect_product<DType::bf16, DType::bf16, 256, 64>();
-  expect_product<DType::f16, DType::f16, 128, 32>();
-  expect_product<DType::tf32, DType::tf32, 256, 32>();
-  expect_product<DType::e4m3, DType::e5m2, 128, 96>();
+  expect_product<TensorProduct{.a = DType::bf16, .b = DType::bf16, .m = 256, .n = 64, .ctas = 2}>();
+  expect_product<TensorProduct{.a = DType::f16, .b = DType::f16, .m = 128, .n = 32, .ctas = 2}>();
+  expect_product<TensorProduct{.a = DType::tf32, .b = DType::tf32, .m = 256, .n = 32, .ctas = 2}>();
+  expect_product<TensorProduct{.a = DType::e4m3, .b = DType::e5m2, .m = 128, .n = 96, .ctas = 2}>();
 }
 
 TEST(Tcgen05Pair, ReadsOperandsOfEitherMajor) {
-  expect_product<DType::bf16, DType::bf16, 256, 128, true, true>();
+  expect_product<TensorProduct{.a = DType::bf16,
+                               .b = DType::bf16,
+                               .m = 256,
+                               .n = 128,
+                               .a_mn = true,
+                               .b_mn = true,
+                               .ctas = 2}>();
 }
 
 TEST(Tcgen05Pair, ReadsAFromTensorMemory) {
-  expect_product<DType::bf16, DType::bf16, 256, 32, false, false, true>();
+  expect_product<TensorProduct{
+      .a = DType::bf16, .b = DType::bf16, .m = 256, .n = 32, .a_tmem = true, .ctas = 2}>();
+}
+
+// Of m 128 lanes 64 to 127 have a copy of A.
+TEST(Tcgen05Pair, ReadsTwoCopiesOfAFromTensorMemory) {
+  expect_product<TensorProduct{
+      .a = DType::bf16, .b = DType::bf16, .m = 128, .n = 64, .a_tmem = true, .ctas = 2}>();
+  using Kernel = Multiplies<TensorProduct{.a = DType::bf16,
+                                          .b = DType::bf16,
+                                          .m = 128,
+                                          .n = 64,
+                                          .a_tmem = true,
+                                          .ctas = 2,
+                                          .copies = 1}>;
+  std::vector<std::uint32_t> const in(
+      1 + Kernel::m * Kernel::n + (Kernel::m + Kernel::n) * Kernel::k, code_of(DType::bf16, 1));
+  EXPECT_NE(sentence<sim::CheckError>([&] {
+              run<Kernel>(in, Kernel::m * Kernel::n, blackwell(), {2, 1, 1});
+            }).find("must have a copy of lanes 0 to 63"),
+            std::string::npos);
 }
 
 TEST(Tcgen05Pair, IsStartedByEitherCta) {
-  expect_product<DType::bf16, DType::bf16, 256, 32, false, false, false, 1>();
+  expect_product<TensorProduct{
+      .a = DType::bf16, .b = DType::bf16, .m = 256, .n = 32, .ctas = 2, .issuer = 1}>();
 }
 
 TEST(Tcgen05Pair, IsTheSameAtEverySchedule) {
-  using Kernel = PairMultiplies<DType::bf16, DType::bf16, 128, 32>;
+  using Kernel =
+      Multiplies<TensorProduct{.a = DType::bf16, .b = DType::bf16, .m = 128, .n = 32, .ctas = 2}>;
   SmallIntegers integers;
   std::vector<std::uint32_t> in{1};
   for (int const x : integers.draw(Kernel::m * Kernel::n, 100))
@@ -179,7 +94,6 @@ TEST(Tcgen05Pair, SpecsThatAreNoneAreRefused) {
   }
   EXPECT_THROW(spec(64, 64), layout_error);
   EXPECT_THROW(spec(256, 16), layout_error);
-  EXPECT_THROW(spec(128, 64, MmaOperands::ts), layout_error);
 }
 
 /// The pair asks for different numbers of columns, or a CTA is in no pair.

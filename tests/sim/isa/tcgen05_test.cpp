@@ -10,17 +10,13 @@
 
 #include "run_schedules.hpp"
 #include "tegula/arch/barrier.hpp"
-#include "tegula/arch/fence.hpp"
 #include "tegula/arch/global.hpp"
-#include "tegula/arch/mbarrier.hpp"
 #include "tegula/arch/special_registers.hpp"
 #include "tegula/arch/warp.hpp"
 #include "tegula/numeric/dtype.hpp"
 #include "tegula/sim/launch.hpp"
-#include "tegula/tensor/descriptor.hpp"
-#include "tegula/tensor/shared_tile.hpp"
-#include "tegula/tensor/tensor_memory.hpp"
 #include "tensor_memory_runs.hpp"
+#include "tensor_product_kernel.hpp"
 
 namespace tegula {
 namespace {
@@ -137,134 +133,36 @@ TEST(TensorMemory, AllocationsWaitForColumns) {
       blackwell());
 }
 
-/// D = A B [+ D] of tiles of two steps along k in shared memory, or A in tensor memory. in: whether
-/// it accumulates, D, A (m, k) and B (n, k), a word an element.
-template <DType A, DType B, int m_, int n_, bool a_mn = false, bool b_mn = false,
-          bool a_tmem = false>
-struct Multiplies {
-  using Params = Words;
-  static constexpr MmaSpec op =
-      tensor_memory_mma(A, B, DType::f32, m_, n_, major(a_mn), major(b_mn),
-                        a_tmem ? MmaOperands::ts : MmaOperands::ss);
-  static constexpr int threads = 128;
-  static constexpr int m = m_, n = n_, k = 2 * op.k;
-  static constexpr int bits = element_bits(op);
-  using Element = ElementBits<bits>;
-  struct SharedStorage {
-    SharedTile<Element, swizzled_operand(bits, m, k, a_mn ? 0 : 1)> a;
-    SharedTile<Element, swizzled_operand(bits, n, k, b_mn ? 0 : 1)> b;
-    Mbarrier done;
-    std::uint32_t tmem;
-    template <class F> void name_buffers(F&& name) {
-      name("A", a);
-      name("B", b);
-      name("done", done);
-      name("tmem", tmem);
-    }
-  };
-  /// The lane of a row: of 64 rows, 16 in each warp's.
-  TEGULA_DEVICE static bool own_row(int& row) {
-    int const warp = warp_id(), lane = lane_id();
-    row = m == 64 ? 16 * warp + lane : 32 * warp + lane;
-    return m == 128 || lane < 16;
-  }
-
-  TEGULA_DEVICE void operator()(Words const& p, SharedStorage& smem) const {
-    int const thread = thread_idx(), warp = warp_id();
-    bool const accumulate = ld_global<std::uint32_t>(p.in) != 0;
-    std::uint32_t const* const d = p.in + 1;
-    std::uint32_t const* const a = d + m * n;
-    std::uint32_t const* const b = a + m * k;
-    auto const sA = tensor(smem.a);
-    auto const sB = tensor(smem.b);
-    for (int i = thread; i < m * k; i += threads)
-      sA(i / k, i % k) = static_cast<Element>(ld_global<std::uint32_t>(a + i));
-    for (int i = thread; i < n * k; i += threads)
-      sB(i / k, i % k) = static_cast<Element>(ld_global<std::uint32_t>(b + i));
-    SharedAddr const done = shared_address(&smem.done);
-    if (thread == 0) {
-      mbarrier_init(done, 1);
-      fence_mbarrier_init();
-    }
-    if (warp == 0) tcgen05_alloc<512>(shared_address(&smem.tmem));
-    fence_proxy_async_shared();
-    cta::sync();
-
-    TensorAddr const base = ld_shared<std::uint32_t>(shared_address(&smem.tmem));
-    TensorAddr const own = base + tensor_address(32 * warp, 0);
-    int row = 0;
-    bool const has_row = own_row(row);
-    for (int column = 0; column < n; ++column) {
-      std::uint32_t r[1] = {has_row ? ld_global<std::uint32_t>(d + row * n + column) : 0};
-      tcgen05_st<TensorShape::lanes32_bits32, 1>(r, own + tensor_address(0, column));
-    }
-    if constexpr (a_tmem) {  // sixteen columns from 256 on
-      std::uint32_t packed[16] = {};
-      for (int i = 0; i < k; ++i)
-        packed[i * bits / 32] |= (has_row ? ld_global<std::uint32_t>(a + row * k + i) : 0)
-                                 << (i * bits % 32);
-      tcgen05_st<TensorShape::lanes32_bits32, 16>(packed, own + tensor_address(0, 256));
-    }
-    tcgen05_wait_st();
-    tcgen05_fence_before_thread_sync();
-    cta::sync();
-
-    if (thread == 0) {
-      tcgen05_fence_after_thread_sync();
-      for (int step = 0; step < 2; ++step) {
-        std::uint64_t const of_b =
-            matrix_descriptor<DescriptorForm::tcgen05>(domain_offset(sB, 0, step * op.k));
-        if constexpr (a_tmem) {
-          tcgen05_mma_ts<op>(base, base + tensor_address(0, 256 + 8 * step), of_b,
-                             accumulate || step > 0);
-        } else {
-          tcgen05_mma<op>(
-              base, matrix_descriptor<DescriptorForm::tcgen05>(domain_offset(sA, 0, step * op.k)),
-              of_b, accumulate || step > 0);
-        }
-      }
-      tcgen05_commit(done);
-    }
-    mbarrier_wait_parity(done, 0);
-    tcgen05_fence_after_thread_sync();
-    for (int column = 0; column < n; column += 8) {
-      std::uint32_t r[8];
-      tcgen05_ld<TensorShape::lanes32_bits32, 8>(r, own + tensor_address(0, column));
-      tcgen05_wait_ld();
-      for (int i = 0; i < 8; ++i) {
-        if (has_row) st_global(p.out + row * n + column + i, r[i]);
-      }
-    }
-    tcgen05_fence_before_thread_sync();
-    cta::sync();
-    if (warp == 0) tcgen05_dealloc<512>(base);
-  }
-};
-
-template <DType A, DType B, int m, int n, bool a_mn = false, bool b_mn = false, bool a_tmem = false>
-void expect_product() {
-  expect_products<Multiplies<A, B, m, n, a_mn, b_mn, a_tmem>>(A, B);
-}
-
 TEST(Tcgen05Mma, MultipliesEveryKind) {
-  expect_product<DType::bf16, DType::bf16, 128, 32>();
-  expect_product<DType::f16, DType::f16, 64, 24>();
-  expect_product<DType::tf32, DType::tf32, 128, 16>();
-  expect_product<DType::e4m3, DType::e5m2, 64, 8>();
-  expect_product<DType::e5m2, DType::e4m3, 128, 48>();
+  expect_product<TensorProduct{.a = DType::bf16, .b = DType::bf16, .m = 128, .n = 32}>();
+  expect_product<TensorProduct{.a = DType::f16, .b = DType::f16, .m = 64, .n = 24}>();
+  expect_product<TensorProduct{.a = DType::tf32, .b = DType::tf32, .m = 128, .n = 16}>();
+  expect_product<TensorProduct{.a = DType::e4m3, .b = DType::e5m2, .m = 64, .n = 8}>();
+  expect_product<TensorProduct{.a = DType::e5m2, .b = DType::e4m3, .m = 128, .n = 48}>();
 }
 
 TEST(Tcgen05Mma, ReadsOperandsOfEitherMajor) {
-  expect_product<DType::bf16, DType::bf16, 128, 64, true, false>();
-  expect_product<DType::bf16, DType::bf16, 64, 64, false, true>();
-  expect_product<DType::f16, DType::f16, 128, 128, true, true>();
+  expect_product<TensorProduct{
+      .a = DType::bf16, .b = DType::bf16, .m = 128, .n = 64, .a_mn = true}>();
+  expect_product<TensorProduct{
+      .a = DType::bf16, .b = DType::bf16, .m = 64, .n = 64, .b_mn = true}>();
+  expect_product<TensorProduct{
+      .a = DType::f16, .b = DType::f16, .m = 128, .n = 128, .a_mn = true, .b_mn = true}>();
+  expect_product<TensorProduct{
+      .a = DType::e4m3, .b = DType::e4m3, .m = 128, .n = 64, .a_mn = true, .b_mn = true}>();
+  expect_product<TensorProduct{
+      .a = DType::e5m2, .b = DType::e4m3, .m = 64, .n = 128, .b_mn = true}>();
 }
 
 TEST(Tcgen05Mma, ReadsAFromTensorMemory) {
-  expect_product<DType::bf16, DType::bf16, 128, 32, false, false, true>();
-  expect_product<DType::f16, DType::f16, 64, 16, false, true, true>();
-  expect_product<DType::e4m3, DType::e4m3, 128, 16, false, false, true>();
-  expect_product<DType::tf32, DType::tf32, 64, 32, false, false, true>();
+  expect_product<TensorProduct{
+      .a = DType::bf16, .b = DType::bf16, .m = 128, .n = 32, .a_tmem = true}>();
+  expect_product<TensorProduct{
+      .a = DType::f16, .b = DType::f16, .m = 64, .n = 16, .b_mn = true, .a_tmem = true}>();
+  expect_product<TensorProduct{
+      .a = DType::e4m3, .b = DType::e4m3, .m = 128, .n = 16, .b_mn = true, .a_tmem = true}>();
+  expect_product<TensorProduct{
+      .a = DType::tf32, .b = DType::tf32, .m = 64, .n = 32, .a_tmem = true}>();
 }
 
 TEST(Tcgen05Mma, DescriptorsSayWhatTheyAreMadeFrom) {

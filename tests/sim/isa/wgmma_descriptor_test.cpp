@@ -157,6 +157,7 @@ TEST(WgmmaDescriptor, RefusesOtherLayoutsWithTheExpected) {
   EXPECT_EQ(
       refused("Sw<3,4,3> o (128,64):(1,128)", 8),
       "wgmma_descriptor(Sw<3,4,3> o (128,64):(1,128), 8): only 16-bit elements may be contiguous along mn");
+  EXPECT_NO_THROW(wgmma_descriptor(parse_swizzled_layout("Sw<3,4,3> o (128,64):(1,128)"), 8, 8));
   EXPECT_EQ(refused("Sw<3,3,3> o (64,64):(64,2)", 16),
             "mn_major(Sw<3,3,3> o (64,64):(64,2)): one of mn and k must be contiguous");
   EXPECT_EQ(refused("Sw<3,3,3> o ((8,2,2),64):((64,512,4096),1)", 16).find("wgmma_descriptor("),

@@ -1,0 +1,161 @@
+#pragma once
+
+#include <cstdint>
+
+#include "tegula/arch/barrier.hpp"
+#include "tegula/arch/cluster.hpp"
+#include "tegula/arch/fence.hpp"
+#include "tegula/arch/global.hpp"
+#include "tegula/arch/mbarrier.hpp"
+#include "tegula/arch/special_registers.hpp"
+#include "tegula/arch/tcgen05.hpp"
+#include "tegula/arch/warp.hpp"
+#include "tegula/tensor/descriptor.hpp"
+#include "tegula/tensor/shared_tile.hpp"
+#include "tegula/tensor/tensor_memory.hpp"
+#include "tensor_memory_runs.hpp"
+
+namespace tegula {
+
+/// A product of tcgen05.mma: by one CTA, or by a pair, of which the CTA of rank `issuer` starts it.
+struct TensorProduct {
+  DType a, b;
+  int m, n;
+  bool a_mn = false, b_mn = false;
+  bool a_tmem = false;  ///< A lies in tensor memory
+  int ctas = 1, issuer = 0;
+  int copies = 2;  ///< of A in tensor memory, where it lies there twice; 1: the second is zeros
+};
+
+/// D = A B [+ D] of tiles of two steps along k. in: as expect_products says.
+template <TensorProduct P> struct Multiplies {
+  using Params = Words;
+  static constexpr MmaSpec op =
+      tensor_memory_mma(P.a, P.b, DType::f32, P.m, P.n, major(P.a_mn), major(P.b_mn),
+                        P.a_tmem ? MmaOperands::ts : MmaOperands::ss, P.ctas);
+  static constexpr Dim3 cluster = {P.ctas, 1, 1};
+  static constexpr int threads = 128;
+  static constexpr int m = P.m, n = P.n, k = 2 * op.k;
+  static constexpr int own_m = m / P.ctas, own_n = n / P.ctas;  // of each CTA's operands
+  static constexpr int columns = P.ctas == 2 && m == 128 ? n / 2 : n;
+  static constexpr int bits = element_bits(op);
+  using Element = ElementBits<bits>;
+  struct SharedStorage {
+    SharedTile<Element, swizzled_operand(bits, own_m, k, P.a_mn ? 0 : 1)> a;
+    SharedTile<Element, swizzled_operand(bits, own_n, k, P.b_mn ? 0 : 1)> b;
+    Mbarrier done;
+    std::uint32_t tmem;
+    template <class F> void name_buffers(F&& name) {
+      name("A", a);
+      name("B", b);
+      name("done", done);
+      name("tmem", tmem);
+    }
+  };
+
+  /// What the thread's lane has of D: `columns` columns of a row, from `first` on. Of 64 rows of
+  /// one CTA each warp has 16; of those of a pair lane 64 + i has the upper columns of row i.
+  struct Own {
+    int row, first;
+    bool any;
+  };
+  TEGULA_DEVICE static Own own(int rank) {
+    int const thread = thread_idx();
+    if constexpr (P.ctas == 1 && m == 64)
+      return {16 * (thread / 32) + thread % 32, 0, thread % 32 < 16};
+    return {rank * own_m + thread % own_m, thread / own_m * columns, true};
+  }
+  /// All threads of the CTA, or of the pair.
+  TEGULA_DEVICE static void meet() {
+    if constexpr (P.ctas == 1) {
+      cta::sync();
+    } else {
+      cluster::sync();
+    }
+  }
+
+  TEGULA_DEVICE void operator()(Words const& p, SharedStorage& smem) const {
+    int const thread = thread_idx(), warp = warp_id();
+    int const rank = P.ctas == 1 ? 0 : cluster_cta_rank();
+    bool const accumulate = ld_global<std::uint32_t>(p.in) != 0;
+    std::uint32_t const* const d = p.in + 1;
+    std::uint32_t const* const a = d + m * n;
+    std::uint32_t const* const b = a + m * k + rank * own_n * k;
+    auto const sA = tensor(smem.a);
+    auto const sB = tensor(smem.b);
+    for (int i = thread; i < own_m * k; i += threads)
+      sA(i / k, i % k) = static_cast<Element>(ld_global<std::uint32_t>(a + rank * own_m * k + i));
+    for (int i = thread; i < own_n * k; i += threads)
+      sB(i / k, i % k) = static_cast<Element>(ld_global<std::uint32_t>(b + i));
+    SharedAddr const done = shared_address(&smem.done);
+    if (thread == 0) {
+      mbarrier_init(done, 1);
+      fence_mbarrier_init();
+    }
+    if (warp == 0) tcgen05_alloc<512, P.ctas>(shared_address(&smem.tmem));
+    fence_proxy_async_shared();
+    meet();
+
+    TensorAddr const base = ld_shared<std::uint32_t>(shared_address(&smem.tmem));
+    TensorAddr const lanes = base + tensor_address(32 * warp, 0);
+    auto const [row, first, any] = own(rank);
+    auto const of_row = [any = any](std::uint32_t const* from) {
+      return any ? ld_global<std::uint32_t>(from) : 0;
+    };
+    for (int column = 0; column < columns; ++column) {
+      std::uint32_t r[1] = {of_row(d + row * n + first + column)};
+      tcgen05_st<TensorShape::lanes32_bits32, 1>(r, lanes + tensor_address(0, column));
+    }
+    if constexpr (P.a_tmem) {  // sixteen columns from 256 on
+      std::uint32_t packed[16] = {};
+      for (int i = 0; i < k; ++i)
+        packed[i * bits / 32] |= of_row(a + row * k + i) << (i * bits % 32);
+      if (P.copies == 1 && thread >= own_m)
+        for (std::uint32_t& word : packed) word = 0;
+      tcgen05_st<TensorShape::lanes32_bits32, 16>(packed, lanes + tensor_address(0, 256));
+    }
+    tcgen05_wait_st();
+    tcgen05_fence_before_thread_sync();
+    meet();
+
+    if (thread == 0 && rank == P.issuer) {
+      tcgen05_fence_after_thread_sync();
+      for (int step = 0; step < 2; ++step) {
+        std::uint64_t const of_b =
+            matrix_descriptor<DescriptorForm::tcgen05>(domain_offset(sB, 0, step * op.k));
+        if constexpr (P.a_tmem) {
+          tcgen05_mma_ts<op>(base, base + tensor_address(0, 256 + 8 * step), of_b,
+                             accumulate || step > 0);
+        } else {
+          tcgen05_mma<op>(
+              base, matrix_descriptor<DescriptorForm::tcgen05>(domain_offset(sA, 0, step * op.k)),
+              of_b, accumulate || step > 0);
+        }
+      }
+      if constexpr (P.ctas == 1) {
+        tcgen05_commit(done);
+      } else {
+        tcgen05_commit_multicast<2>(done, 0b11);
+      }
+    }
+    mbarrier_wait_parity(done, 0);
+    tcgen05_fence_after_thread_sync();
+    for (int column = 0; column < columns; column += 8) {
+      std::uint32_t r[8];
+      tcgen05_ld<TensorShape::lanes32_bits32, 8>(r, lanes + tensor_address(0, column));
+      tcgen05_wait_ld();
+      for (int i = 0; i < 8; ++i) {
+        if (any) st_global(p.out + row * n + first + column + i, r[i]);
+      }
+    }
+    tcgen05_fence_before_thread_sync();
+    meet();
+    if (warp == 0) tcgen05_dealloc<512, P.ctas>(base);
+  }
+};
+
+template <TensorProduct P> void expect_product() {
+  expect_products<Multiplies<P>>(P.a, P.b, {P.ctas, 1, 1});
+}
+
+}  // namespace tegula
