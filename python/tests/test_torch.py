@@ -65,7 +65,7 @@ def test_windows_and_softcap() -> None:
     i, j = torch.arange(40)[:, None], torch.arange(40)
     scores = scores.masked_fill((j < i - 7) | (j > i), -torch.inf)
     exact = torch.einsum("bhij,bjhd->bihd", scores.softmax(-1), v.double())
-    for window in ((7, 0), [7, 0], torch.tensor([7, 0])):
+    for window in cast(Any, ((7, 0), [7, 0], torch.tensor([7, 0]))):
         hold(tt.flash_attn_func(q, k, v, causal=True, window_size=window, softcap=5.0), exact, torch.float16)
 
 
