@@ -120,11 +120,14 @@ def _tensor_of(what: str, array: Any) -> tuple[object, _DLTensor]:
     return capsule, _DLTensor.from_address(pointer)
 
 
+def _shape_of(tensor: _DLTensor) -> tuple[int, ...]:
+    return tuple(tensor.shape[: tensor.ndim]) if tensor.ndim else ()
+
+
 def _by_dlpack(operation: str, name: str, array: Any, said: Said) -> GpuOperand:
     capsule, tensor = _tensor_of(f"{operation}: {name}", array)
-    shape = tuple(tensor.shape[i] for i in range(tensor.ndim))
-    said_strides = [tensor.strides[i] for i in range(tensor.ndim)] if tensor.strides else _compact(shape)
-    strides = normalised(shape, said_strides)
+    shape = _shape_of(tensor)
+    strides = normalised(shape, tensor.strides[: tensor.ndim] if tensor.strides else _compact(shape))
     own = _BY_DLPACK.get((tensor.code, tensor.bits)) if tensor.lanes == 1 else None
     if said.type == "i32" and (tensor.code, tensor.bits) == (0, 32):
         own = "i32"
@@ -177,7 +180,7 @@ def memory_on_gpu(operation: str, array: Any) -> GpuOperand:
         operand = Operand("the array", said["typestr"], said["data"][0], tuple(said["shape"]), (), "")
         return GpuOperand(operand, _current_device(), array)
     capsule, tensor = _tensor_of(operation, array)
-    shape = tuple(tensor.shape[i] for i in range(tensor.ndim))
+    shape = _shape_of(tensor)
     operand = Operand("the array", f"{tensor.code}", (tensor.data or 0) + tensor.byte_offset, shape, (), "")
     return GpuOperand(operand, int(array.__dlpack_device__()[1]), capsule)
 

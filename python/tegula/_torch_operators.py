@@ -86,13 +86,13 @@ _plans: dict[Any, _Plan] = {}
 _MOST_PLANS = 4096
 
 
-def _form(tensors: dict[str, Tensor | None], *options: Any) -> Any:
+def _form(operation: str, given: dict[str, Any]) -> Any:
     """What a plan follows from; None where a tensor has no strides or no memory, which is for the plan to refuse."""
-    form: list[Any] = list(options)
-    for x in tensors.values():
-        if x is None:
-            form.append(None)
-        elif not isinstance(x, Tensor) or x.layout != torch.strided or x.data_ptr() == 0:
+    form: list[Any] = [operation]
+    for x in given.values():
+        if x is None or not isinstance(x, Tensor):
+            form.append(x)
+        elif x.layout != torch.strided or x.data_ptr() == 0:
             return None
         else:
             form += (x.shape, x.stride(), x.dtype, x.device)
@@ -107,11 +107,11 @@ def _keep(form: Any, plan: _Plan) -> _Plan:
     return plan
 
 
-def _run(function: Any, plan: _Plan, device: torch.device, tensors: dict[str, Tensor | None], results: dict[str, Tensor]) -> None:
-    """Launches it with the tensors' addresses."""
+def _run(function: Any, plan: _Plan, device: torch.device, given: dict[str, Any]) -> None:
+    """Launches it with the addresses of the tensors among what is given."""
     arguments = type(plan.arguments).from_buffer_copy(plan.arguments)
-    for name, x in (*tensors.items(), *results.items()):
-        if x is not None:
+    for name, x in given.items():
+        if x is not None and isinstance(x, Tensor):
             setattr(arguments, name, x.data_ptr())
     if plan.workspace_bytes:
         workspace = torch.empty(plan.workspace_bytes + 15, dtype=torch.uint8, device=device)
@@ -120,28 +120,20 @@ def _run(function: Any, plan: _Plan, device: torch.device, tensors: dict[str, Te
     launch(function, device, arguments)
 
 
-def _gemm(
-    *,
-    alpha: float,
-    beta: float,
-    activation: str,
-    out_dtype: torch.dtype | None,
-    **tensors: Tensor | None,
-) -> Tensor:
-    a = tensors["a"]
-    assert a is not None
-    form = _form(tensors, "gemm", alpha, beta, activation, out_dtype)
+def _gemm(given: dict[str, Any]) -> Tensor:
+    form = _form("gemm", given)
     plan = _plans.get(form)
     if plan is None:
-        plan = _keep(form, _gemm_plan(tensors, alpha, beta, activation, out_dtype))
+        plan = _keep(form, _gemm_plan(**given))
     ((shape, dtype),) = plan.shapes
-    out = torch.empty(shape, dtype=dtype, device=a.device)
-    _run(library.tegula_gemm, plan, a.device, tensors, {"d": out})
+    device = given["a"].device
+    out = torch.empty(shape, dtype=dtype, device=device)
+    _run(library.tegula_gemm, plan, device, given | {"d": out})
     return out
 
 
 def _gemm_plan(
-    tensors: dict[str, Tensor | None], alpha: float, beta: float, activation: str, out_dtype: torch.dtype | None
+    *, alpha: float, beta: float, activation: str, out_dtype: torch.dtype | None, **tensors: Tensor | None
 ) -> _Plan:
     """Raises ArgumentError."""
     operands, device = operands_of("gemm", tensors)
@@ -172,34 +164,35 @@ def _gemm_result(a: Tensor, b: Tensor, out_dtype: torch.dtype | None, **_: Any) 
 _OPTIONS = tuple(name for name in _attention_problem.Options._fields if name not in ("window", "out_dtype"))
 
 
-def _attend(**given: Any) -> tuple[Tensor, Tensor]:
+def _attend(given: dict[str, Any]) -> tuple[Tensor, Tensor]:
     """O and the log-sum-exp, with or without keys that are appended before."""
-    arrays: dict[str, Tensor | None] = {name: given[name] for name in _attention_problem.ARRAYS if name in given}
+    q, cu_seqlens_q = given["q"], given.get("cu_seqlens_q")
+    device = q.device
+    # What lengths in the host's memory hold is checked at each call.
+    checks = device.type == "cpu" and any(given.get(name) is not None for name in _attention_problem.INTEGERS)
+    form = None if checks else _form("attention", given)
+    plan = _plans.get(form)
+    if plan is None:
+        plan = _keep(form, _attention_plan(given))
+    (shape, dtype), (lse_shape, _) = plan.shapes
+    # Tokens that are no sequence's: zeros, of a log-sum-exp of nothing.
+    out = (torch.empty if cu_seqlens_q is None else torch.zeros)(shape, dtype=dtype, device=device)
+    lse = torch.empty(lse_shape, dtype=torch.float32, device=device)
+    if cu_seqlens_q is not None:
+        lse.fill_(-torch.inf)
+    _run(library.tegula_attention, plan, device, given | {"o": out, "lse": lse})
+    return out, lse if q.dim() == 4 or cu_seqlens_q is not None else lse[None]
+
+
+def _attention_plan(given: dict[str, Any]) -> _Plan:
+    """Raises ArgumentError."""
+    arrays = {name: given[name] for name in _attention_problem.ARRAYS if name in given}
     out_dtype = given.get("out_dtype")
     options = _attention_problem.Options(
         window=(given["window_left"], given["window_right"]),
         out_dtype=None if out_dtype is None else _TYPES.get(out_dtype, str(out_dtype)),
         **{name: given[name] for name in _OPTIONS if name in given},
     )
-    q, cu_seqlens_q = given["q"], arrays.get("cu_seqlens_q")
-    # What lengths in the host's memory hold is checked at each call.
-    checks = q.device.type == "cpu" and any(arrays.get(name) is not None for name in _attention_problem.INTEGERS)
-    form = None if checks else _form(arrays, "attention", *options)
-    plan = _plans.get(form)
-    if plan is None:
-        plan = _keep(form, _attention_plan(arrays, options))
-    (shape, dtype), (lse_shape, _) = plan.shapes
-    # Tokens that are no sequence's: zeros, of a log-sum-exp of nothing.
-    out = (torch.empty if cu_seqlens_q is None else torch.zeros)(shape, dtype=dtype, device=q.device)
-    lse = torch.empty(lse_shape, dtype=torch.float32, device=q.device)
-    if cu_seqlens_q is not None:
-        lse.fill_(-torch.inf)
-    _run(library.tegula_attention, plan, q.device, arrays, {"o": out, "lse": lse})
-    return out, lse if q.dim() == 4 or cu_seqlens_q is not None else lse[None]
-
-
-def _attention_plan(arrays: dict[str, Tensor | None], options: _attention_problem.Options) -> _Plan:
-    """Raises ArgumentError."""
     operands, device = operands_of("attention", arrays, _attention_problem.INTEGERS)
     problem = _attention_problem.Attention(operands, options, on_host=device.type == "cpu")
     form = problem.shape, TORCH[problem.out_type]
@@ -228,17 +221,21 @@ _library = torch.library.Library("tegula", "DEF")
 
 def _define(schema: str, function: Callable[..., Any], results: Callable[..., Any]) -> None:
     """An operator, what a compiler is told of its results, and its backward pass, which is an error. Both functions are
-    called with the schema's names."""
+    given the arguments by the schema's names."""
     _library.define(schema)
     name = schema.partition("(")[0]
     parsed = getattr(torch.ops.tegula, name).default._schema
     names = [argument.name for argument in parsed.arguments]
-    defaults = {argument.name: argument.default_value for argument in parsed.arguments if argument.has_default_value()}
+    defaults = tuple(argument.default_value for argument in parsed.arguments)  # None where there is none
 
     def by_name(called: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda *values, **named: called(**(defaults | dict(zip(names, values)) | named))
+        def call(*values: Any, **named: Any) -> Any:
+            given = dict(zip(names, values + defaults[len(values) :]))
+            return called(given | named if named else given)
 
-    def fake(**given: Any) -> Any:
+        return call
+
+    def fake(given: dict[str, Any]) -> Any:
         devices = {key: x.device for key, x in given.items() if isinstance(x, Tensor)}
         if len(set(devices.values())) > 1:
             raise ArgumentError(f"{name}: the tensors are on {devices}; they must share a device.")

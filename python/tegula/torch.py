@@ -6,15 +6,19 @@ Tensors of a CPU are computed on a simulated machine, those of a GPU on it, on P
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Any
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from . import _torch_operators as _torch_operators  # which registers them
-from .errors import ArgumentError, shown
+from .errors import ArgumentError, TegulaError, shown
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 _INTEGER = int, torch.SymInt, np.integer
 _NUMBER = float, torch.SymFloat, np.floating, *_INTEGER
@@ -31,33 +35,50 @@ _TYPES: dict[str, tuple[tuple[type, ...], str]] = {
 }
 
 
-@functools.lru_cache(maxsize=None)
-def _types_of(function: Callable[..., Any]) -> list[tuple[str, tuple[type, ...], str]]:
-    """For each argument its name, its types, and what is said of another one."""
-    result = []
-    for name, annotation in function.__annotations__.items():
-        if name == "return":
-            continue
+def _refuse_wrong_types(function: Callable[..., Any], given: Mapping[str, Any]) -> None:
+    """Raises ArgumentError for the first argument of another type than the function says."""
+    for name, value in given.items():
+        annotation = function.__annotations__[name]
         known = [annotation] if annotation in _TYPES else annotation.split(" | ")
+        if value is None and "None" in known:
+            continue
         of_each = [_TYPES[part] for part in known if part != "None"]
-        types = tuple(taken for of_part, _ in of_each for taken in of_part)
-        if "None" in known:
-            types = (*types, type(None))
-        result.append((name, types, ", or ".join(needed for _, needed in of_each)))
-    return result
-
-
-def _check_types(function: Callable[..., Any], given: dict[str, Any]) -> None:
-    """Refuses arguments of types that the function does not say. PyTorch's own sentences on them have many lines."""
-    for name, types, needed in _types_of(function):
-        value = given[name]
-        if not isinstance(value, types):
+        needed = ", or ".join(sentence for _, sentence in of_each)
+        if not any(isinstance(value, types) for types, _ in of_each):
             what = type(value).__name__ if "Tensor" in needed else shown(value)
             raise ArgumentError(f"{function.__name__}: {name} is {what}; {needed}.")
-        if type(value) is int and not -(2**63) <= value < 2**63 and float not in types:
+        if isinstance(value, Tensor) and value.layout != torch.strided:
+            raise ArgumentError(f"{function.__name__}: {name} is {value.layout}; a strided tensor is needed.")
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
             raise ArgumentError(f"{function.__name__}: {name} is {value}; it must fit in 64 bits.")
 
 
+def _says_wrong_types(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """The function, which says a wrong type by a sentence. PyTorch finds it anyway, at no cost, and says it in eight lines."""
+
+    @functools.wraps(function)
+    def call(*arguments: _P.args, **options: _P.kwargs) -> _R:
+        if torch.compiler.is_compiling():
+            return function(*arguments, **options)
+        try:
+            return function(*arguments, **options)
+        except TegulaError:
+            raise
+        except Exception:
+            _refuse_wrong_types(function, inspect.signature(function).bind(*arguments, **options).arguments)
+            raise
+
+    return call
+
+
+def _flags(function: str, **flags: Any) -> None:
+    """Refuses what PyTorch would take for true or false."""
+    for name, value in flags.items():
+        if value is not True and value is not False:
+            raise ArgumentError(f"{function}: {name} is {shown(value)}; it must be True or False.")
+
+
+@_says_wrong_types
 def gemm(
     a: Tensor,
     b: Tensor,
@@ -73,17 +94,14 @@ def gemm(
 
     float32 is computed as tf32; float8 needs a's rows and b's columns contiguous. beta is 1 where c is given.
     """
-    if not torch.compiler.is_compiling():
-        _check_types(gemm, locals())
     beta = (0.0 if c is None else 1.0) if beta is None else beta
     result: Tensor = torch.ops.tegula.gemm(a, b, c, bias, alpha, beta, activation, out_dtype)
     return result
 
 
+@_says_wrong_types
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, activation: str = "none") -> Tensor:
     """torch.nn.functional.linear, with an activation: input is (..., in), weight (out, in)."""
-    if not torch.compiler.is_compiling():
-        _check_types(linear, locals())
     if input.dim() == 0 or weight.dim() != 2 or input.layout != torch.strided:
         raise ArgumentError(
             f"linear: input is {input.layout} of the shape {tuple(input.shape)}, and weight of {tuple(weight.shape)}; strided "
@@ -93,6 +111,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, activat
     return gemm(rows, weight.t(), bias=bias, activation=activation).reshape(*input.shape[:-1], weight.shape[0])
 
 
+@_says_wrong_types
 def attention(
     q: Tensor,
     k: Tensor,
@@ -121,10 +140,9 @@ def attention(
     Lengths, pages and factors are as tegula.attention has them; of packed queries the log-sum-exp is (heads, tokens),
     and tokens that are no sequence's are zeros.
     """
-    if not torch.compiler.is_compiling():
-        _check_types(attention, locals())
-        if len(window) != 2:
-            raise ArgumentError(f"attention: window is {shown(window)}; it must be a pair of integers or None.")
+    _flags("attention", causal=causal)
+    if not isinstance(window, (tuple, list)) or len(window) != 2:
+        raise ArgumentError(f"attention: window is {shown(window)}; it must be a pair of integers or None.")
     left, right = window
     lengths = cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, seqused_k, page_table, splits
     descales = q_descale, k_descale, v_descale
@@ -134,7 +152,7 @@ def attention(
 
 def _window(window_size: tuple[int, int] | Tensor, causal: bool) -> tuple[int | None, int | None]:
     """flash_attn's, where -1 is all keys, and a causal mask takes the place of the right side; also as a tensor."""
-    pair = window_size.tolist() if isinstance(window_size, Tensor) else window_size
+    pair = window_size.tolist() if isinstance(window_size, Tensor) and not window_size.is_meta else window_size
     if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not all(isinstance(keys, _INTEGER) for keys in pair):
         raise ArgumentError(f"window_size is {shown(window_size)}; it must be a pair of integers.")
     left, right = pair
@@ -163,6 +181,7 @@ def _unsupported(function: str, **options: tuple[Any, Any]) -> None:
             raise ArgumentError(f"{function}: {name} is {said}; only {only!r} is computed yet.")
 
 
+@_says_wrong_types
 def flash_attn_func(
     q: Tensor,
     k: Tensor,
@@ -187,8 +206,7 @@ def flash_attn_func(
     float8_e4m3fn gives bfloat16; its factors are float32, (batch, kv_heads). Every launch gives the same bits, so
     `deterministic` changes nothing. num_splits: parts that the keys are computed in, 0 for as many as are best.
     """
-    if not torch.compiler.is_compiling():
-        _check_types(flash_attn_func, locals())
+    _flags("flash_attn_func", causal=causal, deterministic=deterministic, return_attn_probs=return_attn_probs)
     _unsupported(
         "flash_attn_func",
         dropout_p=(dropout_p, 0.0),
@@ -204,7 +222,7 @@ def flash_attn_func(
         scale=softmax_scale,
         window=_window(window_size, causal),
         softcap=softcap,
-        splits=num_splits or None,
+        splits=None if num_splits == 0 else num_splits,
         q_descale=q_descale,
         k_descale=k_descale,
         v_descale=v_descale,
@@ -220,6 +238,7 @@ def _pages(function: str, block_table: Tensor | None, page_table: Tensor | None)
     return page_table if block_table is None else block_table
 
 
+@_says_wrong_types
 def flash_attn_varlen_func(
     q: Tensor,
     k: Tensor,
@@ -248,9 +267,8 @@ def flash_attn_varlen_func(
     head_dim), and the number of a sequence's keys is that of cu_seqlens_k, or seqused_k. With return_attn_probs the
     result, the log-sum-exp, (heads, tokens), and None.
     """
-    if not torch.compiler.is_compiling():
-        _check_types(flash_attn_varlen_func, locals())
     function = "flash_attn_varlen_func"
+    _flags(function, causal=causal, deterministic=deterministic, return_attn_probs=return_attn_probs)
     _unsupported(function, dropout_p=(dropout_p, 0.0), alibi_slopes=(alibi_slopes, None))
     table = _pages(function, block_table, page_table)
     if table is not None and cu_seqlens_k is not None:
@@ -272,7 +290,7 @@ def flash_attn_varlen_func(
         max_seqlen_k=max_seqlen_k,
         seqused_k=seqused_k,
         page_table=table,
-        splits=num_splits or None,
+        splits=None if num_splits == 0 else num_splits,
     )
     o = o if o.shape[-1] == head_dim_v else o[..., :head_dim_v]
     return (o, lse, None) if return_attn_probs else o
@@ -287,7 +305,7 @@ def _cache_lengths(function: str, cache_seqlens: Any, q: Tensor, room: int) -> T
             raise ArgumentError(f"{function}: cache_seqlens is {cache_seqlens}; it must be from 0 to {room}.")
         cache_seqlens = torch.full((q.shape[0],), cache_seqlens, dtype=torch.int32, device=q.device)
     if not isinstance(cache_seqlens, Tensor) or cache_seqlens.dtype != torch.int32 or cache_seqlens.shape != (q.shape[0],):
-        what = f"{cache_seqlens.dtype} of {tuple(cache_seqlens.shape)}" if isinstance(cache_seqlens, Tensor) else repr(cache_seqlens)
+        what = f"{cache_seqlens.dtype} of {tuple(cache_seqlens.shape)}" if isinstance(cache_seqlens, Tensor) else shown(cache_seqlens)
         raise ArgumentError(f"{function}: cache_seqlens is {what}; an integer, or int32 of ({q.shape[0]},) is needed.")
     if cache_seqlens.device.type == "cpu" and not ((cache_seqlens >= 0) & (cache_seqlens <= room)).all():
         raise ArgumentError(
@@ -297,6 +315,7 @@ def _cache_lengths(function: str, cache_seqlens: Any, q: Tensor, room: int) -> T
     return cache_seqlens
 
 
+@_says_wrong_types
 def flash_attn_with_kvcache(
     q: Tensor,
     k_cache: Tensor,
@@ -328,9 +347,8 @@ def flash_attn_with_kvcache(
     checked. num_splits: parts that the keys are computed in, 0 for as many as are best. With return_softmax_lse the
     result and the log-sum-exp. rotary_interleaved counts for nothing without rotary_cos, which is not computed.
     """
-    if not torch.compiler.is_compiling():
-        _check_types(flash_attn_with_kvcache, locals())
     function = "flash_attn_with_kvcache"
+    _flags(function, causal=causal, rotary_interleaved=rotary_interleaved, return_softmax_lse=return_softmax_lse)
     _unsupported(
         function,
         rotary_cos=(rotary_cos, None),
@@ -355,7 +373,7 @@ def flash_attn_with_kvcache(
     if k is not None and v is not None:
         if lengths is None:
             raise ArgumentError(f"{function}: cache_seqlens is None, and k is given; it must say where k is written.")
-        at = causal, softmax_scale, *_window(window_size, causal), softcap, table, num_splits or None
+        at = causal, softmax_scale, *_window(window_size, causal), softcap, table, None if num_splits == 0 else num_splits
         o, lse = torch.ops.tegula.append_and_attend(q, k_cache, v_cache, k, v, lengths, *at)
     else:
         o, lse = attention(
@@ -368,11 +386,12 @@ def flash_attn_with_kvcache(
             softcap=softcap,
             seqused_k=lengths,
             page_table=table,
-            splits=num_splits or None,
+            splits=None if num_splits == 0 else num_splits,
         )
     return (o, lse) if return_softmax_lse else o
 
 
+@_says_wrong_types
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,
@@ -387,8 +406,7 @@ def scaled_dot_product_attention(
 
     With is_causal as many queries as keys: PyTorch aligns the mask at the top left, tegula at the bottom right.
     """
-    if not torch.compiler.is_compiling():
-        _check_types(scaled_dot_product_attention, locals())
+    _flags("scaled_dot_product_attention", is_causal=is_causal, enable_gqa=enable_gqa)
     _unsupported("scaled_dot_product_attention", attn_mask=(attn_mask, None), dropout_p=(dropout_p, 0.0))
     for name, x in (("query", query), ("key", key), ("value", value)):
         if x.dim() != 4:

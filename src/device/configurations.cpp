@@ -39,13 +39,15 @@ std::string_view device::missing_configurations_note(DeviceProperties const& dev
   if (device.kernels == Kernels::all) return "";
   bool whole = true;  // of each family at least some configurations
   Families::for_each([&]<class F>(F) { whole = whole && kEndUnit<F> > 0; });
-  if (!whole)
-    return " This build lacks some families of kernels; configure with -DTEGULA_FAMILIES=all to "
-           "have all of them.";
-  return TEGULA_ALL_CONFIGURATIONS
-             ? ""
-             : " This build has representative configurations only; configure with "
-               "-DTEGULA_CONFIGURATIONS=all to have all of them.";
+  if (!TEGULA_ALL_CONFIGURATIONS)
+    return whole ? " This build has representative configurations only; configure with "
+                   "-DTEGULA_CONFIGURATIONS=all to have all of them."
+                 : " This build has representative configurations only, and those not of all "
+                   "families; configure with -DTEGULA_CONFIGURATIONS=all -DTEGULA_FAMILIES=all to "
+                   "have all of them.";
+  return whole ? ""
+               : " This build lacks some families of kernels; configure with "
+                 "-DTEGULA_FAMILIES=all to have all of them.";
 }
 
 std::string configuration_name(FamilyId family, int number) {
