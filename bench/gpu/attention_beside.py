@@ -299,6 +299,7 @@ def main():
             append(options.record, records)
         return
     problems = drawn(options.random, options.seed, options.head_dims) if options.random else listed(options.head_dims)
+    benchmark = "attention_sm90" + (" e4m3" + (" beside FlashAttention-3" if options.fa3 else "") if e4m3 else "")
     for sizes in problems:
         problem = Fp8Problem(entry, fa3, *sizes, config=options.config) if e4m3 else Problem(entry, fa3, *sizes)
         batch, heads, kv_heads, seq_q, _, head_dim, causal = sizes
@@ -320,7 +321,7 @@ def main():
         print(f"{case:40} {ours:5.0f} TFLOP/s  {shown}  ratio {ours / by_peer[best]:.3f}", flush=True)
         records.append(
             run
-            | {"benchmark": "attention_sm90" + (" e4m3" if e4m3 else "") + (" random" if options.random else ""), "case": case, "value": ours, "unit": "TFLOP/s"}
+            | {"benchmark": benchmark + (" random" if options.random else ""), "case": case, "value": ours, "unit": "TFLOP/s"}
             | {"peer": best, "peer_value": by_peer[best], "peers": by_peer}
         )
     for group, values in ratios.items():
