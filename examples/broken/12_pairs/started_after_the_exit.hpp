@@ -36,6 +36,7 @@ struct started_after_the_exit : PairKernel {
 //     tcgen05_commit of the product before it frees its columns and exits would order them
 //   12_pairs/started_after_the_exit.hpp:25: kernel started_after_the_exit, CTA (0, 0, 0), warp 0,
 //     lane 0: exited_cta: tcgen05.commit to element 0 of done of CTA 1 of the cluster, which has
-//     exited: a CTA must stay until its peers are done with its shared memory
+//     exited: a CTA must stay until its peers are done with its shared memory: a cluster::sync
+//     before that CTA exits would order the two
 
 }  // namespace tegula::broken

@@ -10,9 +10,9 @@
 namespace tegula::device {
 namespace {
 
-/// What a tile costs beyond its blocks of keys, and what it costs to add parts up, in blocks:
-/// the latency of a pipeline that fills, and of an arrival with loads after it. Estimates.
-constexpr double kTileOverhead = 1, kSumOverhead = 1, kPartOverhead = 1.0 / 16;
+/// What a tile costs beyond its blocks of keys, and what it costs to add parts up, in keys: the
+/// latency of a pipeline that fills, and of an arrival with loads after it. Estimates.
+constexpr double kTileOverhead = 128, kSumOverhead = 128, kPartOverhead = 8;
 
 /// Of sequences with lengths of their own: the mean as a share of the longest. An assumption.
 constexpr double kMeanLength = 0.25;
@@ -55,13 +55,15 @@ std::int64_t bytes_of_part(AttentionArguments const& a, AttentionSm90Config cons
 /// Sequences of one length are computed in rounds. Of lengths that only the device knows, most are
 /// less than they may be: the multiprocessors share the work of the mean, and the last of them to
 /// begin a part computes all of it.
-double cost_of_parts(AttentionShares const& shares, int parts, DeviceProperties const& device) {
-  auto const part = static_cast<double>(ceil_div(shares.key_blocks, parts));
-  double const sums = parts > 1 ? kSumOverhead + kPartOverhead * parts : 0;
+double cost_of_parts(AttentionShares const& shares, int parts, int block_n,
+                     DeviceProperties const& device) {
+  auto const part =
+      static_cast<double>(ceil_div(shares.key_blocks, parts)) + kTileOverhead / block_n;
+  double const sums = parts > 1 ? (kSumOverhead + kPartOverhead * parts) / block_n : 0;
   auto const items = static_cast<double>(shares.tiles * parts);
   if (shares.uneven && items > device.multiprocessors)
-    return (kMeanLength * items / device.multiprocessors + 1) * (part + kTileOverhead) + sums;
-  return std::ceil(items / device.multiprocessors) * (part + kTileOverhead) + sums;
+    return (kMeanLength * items / device.multiprocessors + 1) * part + sums;
+  return std::ceil(items / device.multiprocessors) * part + sums;
 }
 
 }  // namespace
@@ -102,12 +104,13 @@ AttentionShares attention_shares(AttentionArguments const& arguments, AttentionS
     chosen = static_cast<int>(std::min<std::int64_t>(*a.splits, most));
   } else {
     for (int parts = 2; parts <= most; ++parts)
-      if (cost_of_parts(shares, parts, device) < cost_of_parts(shares, chosen, device))
+      if (cost_of_parts(shares, parts, c.block_n, device) <
+          cost_of_parts(shares, chosen, c.block_n, device))
         chosen = parts;
   }
   shares.part_blocks = static_cast<int>(ceil_div(shares.key_blocks, chosen));
   shares.parts = static_cast<int>(ceil_div(shares.key_blocks, shares.part_blocks));
-  shares.blocks_in_turn = cost_of_parts(shares, shares.parts, device);
+  shares.blocks_in_turn = cost_of_parts(shares, shares.parts, c.block_n, device);
   return shares;
 }
 

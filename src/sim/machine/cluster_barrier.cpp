@@ -23,7 +23,8 @@ Cta* Cta::target(Instruction instruction, std::uint32_t& address, SourceLocation
         FindingKind::exited_cta, where, here(), cta.buffer_name(address), cta.shared_place(address),
         fmt::format(
             "{} to {}, which has exited: a CTA must stay until its peers are done with its shared memory",
-            ptx_name(instruction), cta.shared_place(address)));
+            ptx_name(instruction), cta.shared_place(address)),
+        {{}, {rank, -1, -1}, "a cluster::sync before that CTA exits would order the two"});
     return nullptr;
   }
   if (races_ && &cta != current_thread().cta)

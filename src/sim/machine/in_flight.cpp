@@ -87,7 +87,8 @@ bool InFlightQueue::admit(InFlight& operation) {
           fmt::format(
               "{} {} {}, which has exited: a CTA must stay until its peers are done with its shared "
               "memory",
-              ptx_name(instruction), write ? "writes" : "reads", cta.shared_place(range.address)));
+              ptx_name(instruction), write ? "writes" : "reads", cta.shared_place(range.address)),
+          {{}, {cta.rank(), -1, -1}, "a cluster::sync before that CTA exits would order the two"});
       possible = false;
     } else if (!cta.shared_.contains(range.address, range.bytes)) {
       cta.out_of_shared(instruction, range.address, range.bytes, where, who);
