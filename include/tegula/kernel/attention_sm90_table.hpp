@@ -47,7 +47,8 @@ inline constexpr AttentionSm90Config attention_sm90_fp8_tiles[] = {
 
 /// Those for serving: one consumer where a tile has few rows, for which K and V stream through as
 /// many stages as there is memory for, and two where it has many. Two have fewer scores a thread
-/// from head dim 128 on: with more, they and what a tile is do not fit in the registers.
+/// from head dim 128 on, and one at 256: with more, they and what a tile is do not fit in the
+/// registers.
 inline constexpr AttentionSm90Config attention_sm90_serving_tiles[] = {
     {.head_dim = 64, .head_dim_v = 64, .block_n = 128, .consumers = 1, .stages = 6},
     {.head_dim = 128, .head_dim_v = 128, .block_n = 128, .consumers = 1, .stages = 3},
