@@ -1,20 +1,25 @@
 #!/usr/bin/env python3
 """tegula's block-scaled and grouped GEMMs beside their peers in one process:
-grouped_beside.py BUILD [--record FILE] [--rounds N] [--parts dense contiguous masked k bf16] [--candidates]
+grouped_beside.py BUILD [--record FILE] [--rounds N] [--parts dense contiguous masked k bf16] [--candidates] [--deep-gemm FOLDER]
 
 fp8 e4m3 with scales of 1x128 by 128x128, bf16 out, at DeepGEMM's list; groups of rows (contiguous, masked) in fp8 and bf16; groups of k
-in fp8 into f32. The peers are DeepGEMM where it can be imported, PyTorch's torch._grouped_mm (bf16) and torch._scaled_mm with one scale a
+in fp8, added to f32. The peers are DeepGEMM, of --deep-gemm's FOLDER (deep_gemm_peer.py) or installed, PyTorch's torch._grouped_mm (bf16) and torch._scaled_mm with one scale a
 tensor (less work, less accurate) where this PyTorch has them. Each result is first held against f32 products of the operands that the
 scales stand for, by DeepGEMM's criterion, diff < 0.001, the output poisoned before. Launches of ours and of the peers alternate; medians
 are shown, and the ratio to the fastest peer. --candidates times each of tegula's configurations, too.
+
+DeepGEMM compiles a kernel for nearly every problem: --prepare I/N launches its kernels for every N-th problem once and measures nothing, so
+that N processes compile them all at a time.
 """
 
 import argparse
 import ctypes
+import itertools
 import math
 
 import torch
 
+import deep_gemm_peer
 from measurement import EntryPoints, append, stamp
 from timing import Timer
 
@@ -38,6 +43,8 @@ def arguments():
     parser.add_argument("--rounds", type=int, default=15, help="timed launches of each (default 15)")
     parser.add_argument("--parts", nargs="*", default=["dense", "contiguous", "masked", "k", "bf16"])
     parser.add_argument("--candidates", action="store_true", help="time each configuration, not only the chosen one")
+    parser.add_argument("--deep-gemm", metavar="FOLDER", help="DeepGEMM's sources, with its submodules' headers")
+    parser.add_argument("--prepare", metavar="I/N", help="only launch DeepGEMM's kernels for the problems I, I + N, ...")
     return parser.parse_args()
 
 
@@ -79,21 +86,17 @@ def diff(x, y):
     return (1 - 2 * (x * y).sum() / (x * x + y * y).sum()).item()
 
 
-def deep_gemm():
-    try:
-        import deep_gemm as module
-    except ImportError:
-        return None
-    return module
-
-
 class Problem:
     """What one case has: numbers, operands, the expected result, and who else computes it."""
 
     def __init__(self, entry, name, numbers, a, b, d, scale_a=None, scale_b=None, ends=None, flops=0, expected=None, covered=None, c=None):
         self.entry, self.name, self.numbers, self.flops = entry, name, numbers, flops
         self.operands = (a, b, c, d, scale_a, scale_b, ends)
-        self.d, self.expected, self.covered, self.peers = d, expected, covered, {}
+        self.d, self.expected, self.covered, self.peers, self.results = d, expected, covered, {}, {}
+
+    def beside(self, name, launch, result):
+        """A peer, and the rows of its result that are expected."""
+        self.peers[name], self.results[name] = launch, result
 
     def launch(self, configuration=-1):
         def run():
@@ -108,16 +111,18 @@ class Problem:
         return None if failed else buffer.value.decode()
 
     def check(self, configuration=-1):
-        self.d.fill_(float("nan"))
+        self.d.fill_(0.0 if self.operands[2] is self.d else float("nan"))
         self.launch(configuration)()
         ours = self.d if self.covered is None else self.d[self.covered]
-        expected = self.expected if self.covered is None else self.expected[self.covered]
-        far = diff(ours, expected)
+        far = diff(ours, self.wanted())
         if not far < 0.001:
             raise SystemExit(f"{self.name}: diff {far} by {self.configuration(configuration)}")
 
+    def wanted(self):
+        return self.expected if self.covered is None else self.expected[self.covered]
 
-def dense(entry):
+
+def dense(entry, module):
     for m in (64, 128, 4096):
         for n, k in NK:
             x, y = torch.randn(m, k, device="cuda"), torch.randn(n, k, device="cuda")
@@ -126,10 +131,10 @@ def dense(entry):
             d = torch.empty(m, n, device="cuda", dtype=torch.bfloat16)
             numbers = Numbers(1, ROWS_BY_BLOCKS, NONE, 0, 1, m, n, k, m)
             problem = Problem(entry, f"dense {m} x {n} x {k}", numbers, a, b, d, mn_major(scale_a), scale_b, flops=2 * m * n * k, expected=expected)
-            if (module := deep_gemm()) is not None:
+            if module is not None:
                 out = torch.empty_like(d)
                 theirs = (a, mn_major(scale_a).t()[:m]), (b, scale_b)
-                problem.peers["DeepGEMM"] = lambda module=module, theirs=theirs, out=out: module.fp8_gemm_nt(*theirs, out)
+                problem.beside("DeepGEMM", lambda theirs=theirs, out=out: module.fp8_gemm_nt(*theirs, out), lambda out=out: out)
             one = torch.ones((), device="cuda")
             problem.peers["_scaled_mm (tensor)"] = lambda a=a, b=b, one=one: torch._scaled_mm(
                 a, b.t(), scale_a=one, scale_b=one, out_dtype=torch.bfloat16, use_fast_accum=True
@@ -151,7 +156,7 @@ def padded_rows(sizes):
     return torch.tensor(index, device="cuda", dtype=torch.int32)
 
 
-def contiguous(entry):
+def contiguous(entry, module):
     for groups, mean, n, k in CONTIGUOUS:
         sizes, ends = rows_of_groups(groups, mean)
         m = sum(sizes)
@@ -167,20 +172,22 @@ def contiguous(entry):
         problem = Problem(
             entry, f"contiguous {groups} x {mean} x {n} x {k}", numbers, a, b, d, mn_major(scale_a), scale_b, ends, 2 * m * n * k, expected
         )
-        if (module := deep_gemm()) is not None:
+        if module is not None:
             index = padded_rows(sizes)
             total = index.numel()
             padded, padded_scales = torch.zeros(total, k, device="cuda", dtype=a.dtype), torch.zeros(total, k // BLOCK, device="cuda")
             padded.view(torch.uint8)[index >= 0], padded_scales[index >= 0] = a.view(torch.uint8), scale_a
             out = torch.empty(total, n, device="cuda", dtype=torch.bfloat16)
             theirs = (padded, mn_major(padded_scales).t()[:total]), (b, scale_b)
-            problem.peers["DeepGEMM"] = lambda module=module, theirs=theirs, out=out, index=index: module.m_grouped_fp8_gemm_nt_contiguous(
-                *theirs, out, index
+            problem.beside(
+                "DeepGEMM",
+                lambda theirs=theirs, out=out, index=index: module.m_grouped_fp8_gemm_nt_contiguous(*theirs, out, index),
+                lambda out=out, index=index: out[index >= 0],
             )
         yield problem
 
 
-def masked(entry):
+def masked(entry, module):
     for groups, most, n, k in MASKED:
         sizes = [max(1, most * (3 + g % 4) // 8) for g in range(groups)]
         ends = torch.tensor(sizes, device="cuda", dtype=torch.int32)
@@ -195,17 +202,19 @@ def masked(entry):
         problem = Problem(
             entry, f"masked {groups} x {most} x {n} x {k}", numbers, a, b, d, mn_major(scale_a), scale_b, ends, 2 * sum(sizes) * n * k, expected, covered
         )
-        if (module := deep_gemm()) is not None:
-            scales = torch.stack([mn_major(s).t()[:most] for s in scale_a.view(groups, most, -1)])
+        if module is not None:
+            scales = torch.stack([mn_major(s) for s in scale_a.view(groups, most, -1)]).transpose(1, 2)[:, :most]
             theirs = (a.view(groups, most, k), scales), (b, scale_b)
             out = torch.empty(groups, most, n, device="cuda", dtype=torch.bfloat16)
-            problem.peers["DeepGEMM"] = lambda module=module, theirs=theirs, out=out, ends=ends, e=most // 2: module.m_grouped_fp8_gemm_nt_masked(
-                *theirs, out, ends, e
+            problem.beside(
+                "DeepGEMM",
+                lambda theirs=theirs, out=out, ends=ends, e=most // 2: module.m_grouped_fp8_gemm_nt_masked(*theirs, out, ends, e),
+                lambda out=out, covered=covered, n=n: out.view(-1, n)[covered],
             )
         yield problem
 
 
-def by_k(entry):
+def by_k(entry, module):
     for groups, m, n, mean in BY_K:
         sizes = [mean * (2 + g % 3) // 3 // BLOCK * BLOCK for g in range(groups)]
         ends = torch.tensor(sizes, device="cuda").cumsum(0).int()
@@ -215,10 +224,24 @@ def by_k(entry):
         expected = torch.stack([p @ q.t() for p, q in zip(torch.split(x, sizes, 1), torch.split(y, sizes, 1))])
         d = torch.zeros(groups, m, n, device="cuda")
         numbers = Numbers(1, ROWS_BY_ROWS, K_GROUPS, 1, groups, m, n, k, m)
-        yield Problem(entry, f"k {groups} x {m} x {n} x {mean}", numbers, a, b, d, mn_major(scale_a), mn_major(scale_b), ends, 2 * m * n * k, expected)
+        problem = Problem(
+            entry, f"k {groups} x {m} x {n} x {mean}", numbers, a, b, d, mn_major(scale_a), mn_major(scale_b), ends, 2 * m * n * k, expected, c=d
+        )
+        if module is not None:  # each group's columns by themselves
+            theirs = [
+                (torch.cat([part.flatten() for part in torch.split(values.view(torch.uint8), sizes, 1)]).view(values.dtype), mn_major(scales).t())
+                for values, scales in ((a, scale_a), (b, scale_b))
+            ]
+            out, ks = torch.zeros_like(d), torch.tensor(sizes, device="cuda", dtype=torch.int32)
+            problem.beside(
+                "DeepGEMM",
+                lambda theirs=theirs, out=out, sizes=sizes, ks=ks: module.k_grouped_fp8_gemm_nt_contiguous(*theirs, out, sizes, ks, c=out),
+                lambda out=out: out,
+            )
+        yield problem
 
 
-def bf16(entry):
+def bf16(entry, module):
     for groups, mean, n, k in CONTIGUOUS:
         sizes, ends = rows_of_groups(groups, mean)
         m = sum(sizes)
@@ -233,22 +256,27 @@ def bf16(entry):
         yield problem
 
 
-def usable(peers):
-    """Those that this machine's libraries compute."""
+def usable(problem):
+    """The peers that compute the problem with this machine's libraries, and right."""
     found = {}
-    for name, launch in peers.items():
+    for name, launch in problem.peers.items():
         try:
             launch()
             torch.cuda.synchronize()
-            found[name] = launch
+            far = diff(problem.results[name](), problem.wanted()) if name in problem.results else 0
         except (RuntimeError, TypeError, AttributeError, AssertionError) as error:
-            print(f"  {name} does not compute it: {str(error).splitlines()[0][:100]}")
+            print(f"  {name} does not compute it: {(str(error).splitlines() or [''])[0][:100]}")
+            continue
+        if far < 0.001:
+            found[name] = launch
+        else:
+            print(f"  {name} computes something else: diff {far}")
     return found
 
 
 def measure(problem, timer, options):
     problem.check()
-    peers = usable(problem.peers)
+    peers = usable(problem)
     chosen = problem.configuration()
     functions, names = [problem.launch(), *peers.values()], [chosen, *peers]
     if options.candidates:
@@ -276,14 +304,25 @@ def measure(problem, timer, options):
     }
 
 
+def prepare(options, problems):
+    """Has DeepGEMM compile what it launches for some of the problems."""
+    first, step = map(int, options.prepare.split("/"))
+    for problem in itertools.islice(problems, first, None, step):
+        problem.peers = {name: launch for name, launch in problem.peers.items() if name == "DeepGEMM"}
+        usable(problem)
+
+
 def main():
     options = arguments()
     torch.manual_seed(0)
     torch.backends.cuda.matmul.allow_tf32 = False
     entry, timer, run = EntryPoints(options.build), Timer(), stamp("./run gpu bench")
     parts = {"dense": dense, "contiguous": contiguous, "masked": masked, "k": by_k, "bf16": bf16}
+    module = deep_gemm_peer.load(options.deep_gemm)
+    if options.prepare:
+        return prepare(options, (problem for part in options.parts for problem in parts[part](entry, module)))
     for part in options.parts:
-        records = [run | measure(problem, timer, options) for problem in parts[part](entry)]
+        records = [run | measure(problem, timer, options) for problem in parts[part](entry, module)]
         ratios = [record["ratio"] for record in records if record["ratio"]]
         if ratios:
             print(f"{part}: geometric mean of the ratios {math.exp(sum(map(math.log, ratios)) / len(ratios)):.3f}, least {min(ratios):.3f}")

@@ -354,7 +354,10 @@ Values gemm(GemmArguments const& arguments, std::vector<std::int64_t> const& row
 
 namespace {
 
-/// Blocks of K whose columns are [begin, end), scaled and added up in f32, each with its error.
+/// Blocks of K whose columns are [begin, end), scaled and added up in f32, each with its error: in
+/// the order of K, or in shares of K whose sums are then added up in that order. What a share has
+/// added up is the difference of two sums from the first block on, so its magnitude is at most
+/// theirs together.
 class ScaledSum {
  public:
   /// Adds the products of x and y, n of them, that share a scale.
@@ -367,13 +370,16 @@ class ScaledSum {
                          8 * kU * std::abs(scale) * block.magnitude;
     value_ += scale * block.sum;
     error_ += error + kU * (magnitude + error);
-    error_ += kU * (std::abs(value_) + error_) + 0x1p-149;
+    // Added to its share's sum, and that, if it is the share's last block, to those before it.
+    error_ += kU * (2 * std::abs(value_) + largest_ + 2 * error_) + 0x1p-149;
+    largest_ = std::max(largest_, std::abs(value_));
   }
   double value() const { return value_; }
   double error() const { return 1.001 * error_; }
 
  private:
   double value_ = 0, error_ = 0;
+  double largest_ = 0;  // magnitude of value_ so far
 };
 
 /// Where a row of D has its operands: nothing where it is no group's.

@@ -455,7 +455,6 @@ void run_grouped(Options const& o) {
         {"--measure", o.measure ? "given" : ""},
         {"--kernel", c.kernel},
         {"--schedule", c.schedule},
-        {"--split-k", text_of(c.split_k)},
         {"--raster", c.raster},
         {"--group", text_of(c.group)},
         {"--widths", c.widths}})
@@ -489,9 +488,11 @@ void run_grouped(Options const& o) {
                              .lines = o.lines,
                              .explain = o.explain,
                              .configuration = c.configuration,
+                             .split_k = c.split_k,
                              .asked = {{"--config", text_of(c.configuration)},
                                        {"--tile", c.tile.value_or("")},
-                                       {"--cluster", c.cluster.value_or("")}}};
+                                       {"--cluster", c.cluster.value_or("")},
+                                       {"--split-k", text_of(c.split_k)}}};
   if (c.tile) command.block_m = tile.first, command.block_n = tile.second;
   if (c.cluster) command.cluster_n = cluster.second;
   run_grouped_gemm(command);

@@ -149,7 +149,8 @@ GroupedGemmConstraints constraints(GroupedGemmCommand const& c) {
   return {.configuration = c.configuration,
           .block_m = c.block_m,
           .block_n = c.block_n,
-          .cluster_n = c.cluster_n};
+          .cluster_n = c.cluster_n,
+          .split_k = c.split_k};
 }
 
 nlohmann::ordered_json describe(GroupedGemmArguments const& g, std::vector<int> const& sizes,

@@ -37,7 +37,7 @@ template <class Out, class Mma> class RowEpilogue {
         add_c(values, r, row, n, inside);
         warp::sync();  // all lanes have read the row: C may be D, which other lanes store
       }
-      if constexpr (sizeof(Out) == 2) {
+      if constexpr (sizeof(Out) == 2 && count_along<M, 1> % 8 == 0) {  // 32 columns a quad
         if (out_.vectors) {
           store_row(values, r, d_ + row * out_.ldd + n, edge(out_.n) - n, inside);
           continue;

@@ -10,6 +10,7 @@
 #include "tegula/arch/warp.hpp"
 #include "tegula/kernel/epilogue_rows.hpp"
 #include "tegula/kernel/grouped_gemm_sm90_config.hpp"
+#include "tegula/pipeline/cluster_reduction.hpp"
 #include "tegula/pipeline/group_tiles.hpp"
 #include "tegula/pipeline/tma_pipeline.hpp"
 #include "tegula/sim/limits.hpp"
@@ -34,6 +35,9 @@ namespace tegula {
 ///                                                     it, scale and add
 ///                                then store the rows that are the group's
 ///
+/// With split_k the CTAs of a cluster do so for a share of the steps each, and their sums are added
+/// up in the order of K before they are stored.
+///
 /// Legend: m, g, s, r for matrices in global memory, their tiles, shared and register tensors; tC..
 /// partitioned for C = A B^T.
 template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
@@ -46,7 +50,7 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
   static constexpr int threads = kWarpgroupSize * (1 + consumers);
   static constexpr int min_ctas_per_sm = 1;
   static constexpr bool programmatic_dependent_launch = true;  // by griddepcontrol_wait
-  static constexpr Dim3 cluster = {C.cluster_n, 1, 1};
+  static constexpr Dim3 cluster = {cluster_size(C), 1, 1};
   static constexpr int peers = C.cluster_n;  // CTAs that share A
   static constexpr int stages = tegula::stages(C);
   static constexpr int bytes = stage_bytes(C);
@@ -56,7 +60,9 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
   static constexpr int waves = tegula::waves(C);
   static constexpr bool scaled = C.scales != Scales::none;
   static constexpr bool column_scales = C.scales == Scales::rows_by_rows;
+  static constexpr bool split = C.split_k > 1;
   static_assert(stages >= 2 && C.block_m % wave_m == 0 && C.block_n % 32 == 0);
+  static_assert(!split || (peers == 1 && waves == 1), "the CTAs of a cluster share one tile's K");
   static_assert(!scaled || block_k == kScaleBlock, "a stage's elements of a row share a scale");
 
   using TileA = SharedTile<type_of<C.a>, a_tile(C, stages)>;  // (block_m, block_k, stages)
@@ -72,10 +78,23 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
   using Ring = TmaPipeline<stages, warps, peers>;
   using WorkTiles = GroupTileIterator<C.block_m>;
 
-  /// The product of one wave of rows.
-  using Mma = TiledMma<TiledMmaSpec{warpgroup_mma(C.a, C.b, DType::f32, C.block_n), wave_m,
-                                    C.block_n, consumers}>;
+  /// The product of one wave of rows, of N columns.
+  template <int N>
+  using MmaOf =
+      TiledMma<TiledMmaSpec{warpgroup_mma(C.a, C.b, DType::f32, N), wave_m, N, consumers}>;
+  using Mma = MmaOf<C.block_n>;
   using Accumulator = typename Mma::Accumulator;  // (MMA, 1, 1)
+  /// With split_k, the sums of the CTAs of a cluster, of which each finishes some columns.
+  static constexpr int share_n = epilogue_n(C);
+  struct NoReduction {
+    struct Tile {};
+    struct Barriers {};
+  };
+  using Reduction =
+      std::conditional_t<split,
+                         ClusterReduction<Accumulator, typename MmaOf<share_n>::Accumulator,
+                                          C.split_k, kWarpgroupSize * consumers>,
+                         NoReduction>;
   using M = typename Accumulator::Map;
   static constexpr int own_rows = count_along<M, 0>, own_columns = count_along<M, 1>;
   using Epilogue = RowEpilogue<Out, Mma>;
@@ -87,6 +106,8 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
     ScalesA scale_a;
     ScalesB scale_b;
     typename Ring::Storage ring;
+    typename Reduction::Barriers reduction;
+    typename Reduction::Tile sums;
 
     template <class F> void name_buffers(F&& name) {
       name("A", a);
@@ -95,6 +116,11 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
       if constexpr (column_scales) name("scales of B", scale_b);
       name("full", ring.full);
       name("empty", ring.empty);
+      if constexpr (split) {
+        name("sums", sums);
+        name("ready", reduction.ready);
+        name("given", reduction.given);
+      }
     }
   };
   static_assert(sizeof(SharedStorage) <= 227 * 1024);
@@ -123,6 +149,7 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
     }
     if (thread_idx() == 128) {
       ring.init();
+      if constexpr (split) Reduction::init(smem.reduction);
       fence_mbarrier_init();
     }
     meet_cluster();         // the barriers are known to all who use them, in every CTA
@@ -136,6 +163,7 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
       if (warp == 0) produce(p, smem, ring);
     }
     // No CTA ends while another may still write to its shared memory or arrive at its barriers.
+    // (With split_k it has waited for all that comes.)
     if constexpr (peers > 1) meet_cluster();
   }
 
@@ -152,8 +180,16 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
   TEGULA_DEVICE static bool addressable(GroupTile const& tile) {
     return tile.k % (128 / bits_of_a) == 0;
   }
-  TEGULA_DEVICE static int steps_of(GroupTile const& tile) {
-    return addressable(tile) ? ceil_div(tile.k_end - tile.k, block_k) : 0;
+  /// The steps of K that the CTA adds up: all of a tile's, or with split_k its share of them.
+  struct Steps {
+    int first, last;
+    TEGULA_DEVICE int count() const { return last - first; }
+  };
+  TEGULA_DEVICE static Steps steps_of(GroupTile const& tile) {
+    int const steps = addressable(tile) ? ceil_div(tile.k_end - tile.k, block_k) : 0;
+    if constexpr (!split) return {0, steps};
+    int const share = cluster_cta_rank();
+    return {steps * share / C.split_k, steps * (share + 1) / C.split_k};
   }
 
   /// The scales of one wave of A's rows.
@@ -165,9 +201,9 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
   TEGULA_DEVICE static void produce(Params const& p, SharedStorage& smem, Ring const& ring) {
     typename Ring::State state;
     for (WorkTiles work = work_of(p); !work.done(); work.next()) {
-      int const steps = steps_of(work.tile);
+      Steps const steps = steps_of(work.tile);
       if (warp::elect_one()) fetch(p, smem, ring, state, work.tile, steps);
-      state.advance(steps);
+      state.advance(steps.count());
       warp::sync();
     }
     if (warp::elect_one()) griddepcontrol_launch_dependents();
@@ -175,7 +211,7 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
 
   /// Has TMA load a tile's operands, step by step.
   TEGULA_DEVICE static void fetch(Params const& p, SharedStorage& smem, Ring const& ring,
-                                  typename Ring::State state, GroupTile const& tile, int steps) {
+                                  typename Ring::State state, GroupTile const& tile, Steps steps) {
     bool const by_k = p.tiles.grouping == Grouping::k;
     int const n = first_column(tile), group = by_k ? 0 : tile.group;
     auto const mA = tma_tensor<1, 0, 2>(p.a)(_, _, 0);
@@ -188,7 +224,7 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
     auto const sA = tensor(smem.a);  // (block_m, block_k, stages)
     auto const sB = tensor(smem.b);  // (block_n, block_k, stages)
 #pragma unroll 1
-    for (int k = 0; k < steps; ++k) {
+    for (int k = steps.first; k < steps.last; ++k) {
       SharedAddr const full = ring.acquire(state, bytes);
       copy(g2sA, gA(_, _, k), sA(_, _, state.stage), full);
       copy(CopyB{}, gB(_, _, k), sB(_, _, state.stage), full);
@@ -212,10 +248,15 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
     Accumulator tCrC[waves];
     typename Ring::State state;
     int const thread = kWarpgroupSize * group + thread_idx_here() % kWarpgroupSize;
+    [[maybe_unused]] int turn = 0;
 #pragma unroll 1
-    for (WorkTiles work = work_of(p); !work.done(); work.next()) {
+    for (WorkTiles work = work_of(p); !work.done(); work.next(), ++turn) {
       GroupTile const& tile = work.tile;
-      int const n = first_column(tile), steps = steps_of(tile);
+      int const n = first_column(tile);
+      Steps const steps = steps_of(tile);
+      if constexpr (split) {
+        if (turn > 0) Reduction{smem.sums, smem.reduction, thread}.leave();
+      }
       if constexpr (scaled) {
         multiply_scaled(p, smem, ring, state, tile, n, steps, thread, tCrC);
       } else {
@@ -223,9 +264,18 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
       }
       if (!addressable(tile)) fill(tCrC, __builtin_nanf(""));
       Epilogue const epilogue{p.out, tile.group, thread};
+      if constexpr (split) {
+        Reduction const sums{smem.sums, smem.reduction, thread};
+        sums.wait_ready(turn);
+        sums.give(tCrC[0]);
+        sums.wait(turn);
+        auto tCrD = sums.reduce();
+        epilogue.store(tCrD, tile.m, tile.m_end, n + cluster_cta_rank() * share_n);
+      } else {
 #pragma unroll
-      for (int wave = 0; wave < waves; ++wave)
-        epilogue.store(tCrC[wave], tile.m + wave * wave_m, tile.m_end, n);
+        for (int wave = 0; wave < waves; ++wave)
+          epilogue.store(tCrC[wave], tile.m + wave * wave_m, tile.m_end, n);
+      }
     }
   }
 
@@ -238,32 +288,33 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
     return Mma{thread}.partition_b(tensor(smem.b))(_, _, stage);
   }
 
-  /// tCrC = A B^T over `steps` stages of the ring. The tensor core works on one stage while the
-  /// next is waited for.
+  /// tCrC = A B^T over these steps, a stage of the ring each. The tensor core works on one stage
+  /// while the next is waited for.
   TEGULA_DEVICE static void multiply(Params const& p, SharedStorage& smem, Ring const& ring,
-                                     typename Ring::State& state, GroupTile const& tile, int steps,
-                                     int thread, Accumulator (&tCrC)[waves]) {
-    if (steps == 0) fill(tCrC, 0.0f);
+                                     typename Ring::State& state, GroupTile const& tile,
+                                     Steps steps, int thread, Accumulator (&tCrC)[waves]) {
+    if (steps.count() == 0) fill(tCrC, 0.0f);
     int previous = 0;
 #pragma unroll 1
-    for (int step = 0; step < steps; ++step) {
+    for (int step = steps.first; step < steps.last; ++step) {
       ring.wait(state);
       if (ends_early(p, tile, step)) clear_beyond(smem, state.stage, tile, step, thread);
       wgmma_fence();  // the registers of tCrC, before the first wgmma that uses them
       auto const tCsB = operand_b(smem, thread, state.stage);
 #pragma unroll
       for (int wave = 0; wave < waves; ++wave)
-        gemm(Mma{thread}, operand_a(smem, thread, wave, state.stage), tCsB, tCrC[wave], step > 0);
+        gemm(Mma{thread}, operand_a(smem, thread, wave, state.stage), tCsB, tCrC[wave],
+             step > steps.first);
       wgmma_commit_group();
       wgmma_wait_group<1>();  // nobody in this warp reads the stage before this one any more
-      if (step > 0) ring.release(previous);
+      if (step > steps.first) ring.release(previous);
       previous = state.stage;
       state.next();
     }
     wgmma_wait_group<0>();
 #pragma unroll
     for (int wave = 0; wave < waves; ++wave) wgmma_pin(tCrC[wave]);
-    if (steps > 0) ring.release(previous);
+    if (steps.count() > 0) ring.release(previous);
   }
 
   /// The scales of B for one step: of the first columns of the tile, and of those of the next 128.
@@ -271,10 +322,10 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
     float first = 0.0f, second = 0.0f;
   };
 
-  /// tCrC = the sum over `steps` stages of the scaled product of each, promoted to f32 one by one.
+  /// tCrC = the sum over these steps of the scaled product of each, promoted to f32 one by one.
   TEGULA_DEVICE static void multiply_scaled(Params const& p, SharedStorage& smem, Ring const& ring,
                                             typename Ring::State& state, GroupTile const& tile,
-                                            int n, int steps, int thread,
+                                            int n, Steps steps, int thread,
                                             Accumulator (&tCrC)[waves]) {
     fill(tCrC, 0.0f);
     if constexpr (column_scales || kScaleBlock % C.block_n == 0) {
@@ -296,7 +347,7 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
   template <int Split, class... Rest>
   TEGULA_DEVICE static void promote_by_split(Params const& p, SharedStorage& smem, Ring const& ring,
                                              typename Ring::State& state, GroupTile const& tile,
-                                             int n, int steps, int thread,
+                                             int n, Steps steps, int thread,
                                              Accumulator (&tCrC)[waves], int split) {
     if constexpr (Split >= kScaleBlock) {
       promote_steps<Split>(p, smem, ring, state, tile, n, steps, thread, tCrC);
@@ -313,7 +364,7 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
   template <int Split>
   TEGULA_DEVICE static void promote_steps(Params const& p, SharedStorage& smem, Ring const& ring,
                                           typename Ring::State& state, GroupTile const& tile, int n,
-                                          int steps, int thread, Accumulator (&tCrC)[waves]) {
+                                          Steps steps, int thread, Accumulator (&tCrC)[waves]) {
     Accumulator tCrP;  // the partial sums of one wave: (MMA, 1, 1)
     int const own_row = tile.m % 4 + Mma{thread}.origin_c()[0];
     float const* scale_b = nullptr;
@@ -326,11 +377,22 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
       next_block = block + 1 < b.blocks_n ? b.blocks_k : 0;
       if (block >= b.blocks_n) scale_b = b.scale;  // a tile of the cluster behind the last column
     }
+    auto const load_b = [&](int step) {
+      ScalePair pair;
+      if constexpr (!column_scales) {
+        pair.first = ld_global<float>(scale_b + step);
+        if constexpr (Split < C.block_n)
+          pair.second = ld_global<float>(scale_b + step + next_block);
+      }
+      return pair;
+    };
+    ScalePair next_b;  // a step ahead: they come from global memory
+    if (steps.count() > 0) next_b = load_b(steps.first);
 #pragma unroll 1
-    for (int step = 0; step < steps; ++step) {
+    for (int step = steps.first; step < steps.last; ++step) {
       ring.wait(state);
       if (ends_early(p, tile, step)) clear_beyond(smem, state.stage, tile, step, thread);
-      ScalePair of_b;
+      ScalePair const of_b = next_b;
 #pragma unroll
       for (int wave = 0; wave < waves; ++wave) {
         wgmma_pin(tCrP);
@@ -338,14 +400,8 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
         gemm(Mma{thread}, operand_a(smem, thread, wave, state.stage),
              operand_b(smem, thread, state.stage), tCrP, false);
         wgmma_commit_group();
-        // Under the tensor core's work: the scales.
-        if constexpr (!column_scales) {
-          if (wave == 0) {
-            of_b.first = ld_global<float>(scale_b + step);
-            if constexpr (Split < C.block_n)
-              of_b.second = ld_global<float>(scale_b + step + next_block);
-          }
-        }
+        // Under the tensor core's work: the scales of A, and of B for the next step.
+        if (wave == 0 && step + 1 < steps.last) next_b = load_b(step + 1);
         float of_a[own_rows];
 #pragma unroll
         for (int r = 0; r < own_rows; ++r)
@@ -438,7 +494,7 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
 
   /// Every thread of the cluster has come here.
   TEGULA_DEVICE static void meet_cluster(SourceLocation where = SourceLocation::current()) {
-    if constexpr (peers > 1) {
+    if constexpr (peers > 1 || split) {
       tegula::cluster::arrive_relaxed(where);
       tegula::cluster::wait(where);
     } else {

@@ -24,8 +24,11 @@ enum class Scales : std::uint8_t {
 /// part. Each of one (block_m 64) or two consumer warpgroups computes block_m / consumers rows of a
 /// tile, 64 at a time; K is walked 128 bytes at a time. The CTAs of a cluster compute tiles beside
 /// each other along N, which read the same rows of A, and so are of one group: it comes to them by
-/// multicast. Only CTAs without a cluster compute groups of k, behind whose ends they clear the
+/// multicast. With cluster_n > 1 no groups of k are computed, behind whose ends a CTA clears the
 /// stage.
+///
+/// With split_k > 1 the CTAs of a cluster compute one tile instead: each has a share of the steps
+/// of K and stages of its own, and finishes a share of the columns.
 struct GroupedGemmSm90Config {
   DType a = DType::e4m3;
   DType b = DType::e4m3;
@@ -34,6 +37,7 @@ struct GroupedGemmSm90Config {
   int block_m = 128;
   int block_n = 128;
   int cluster_n = 1;
+  int split_k = 1;
 
   constexpr bool operator==(GroupedGemmSm90Config const&) const = default;
 };
@@ -42,6 +46,10 @@ constexpr int consumers(GroupedGemmSm90Config const& c) { return c.block_m == kW
 /// Rows that the consumers compute at one time, and how often they do for a tile.
 constexpr int wave_m(GroupedGemmSm90Config const& c) { return kWgmmaM * consumers(c); }
 constexpr int waves(GroupedGemmSm90Config const& c) { return c.block_m / wave_m(c); }
+/// CTAs of a cluster.
+constexpr int cluster_size(GroupedGemmSm90Config const& c) { return c.cluster_n * c.split_k; }
+/// Columns of D that a CTA finishes.
+constexpr int epilogue_n(GroupedGemmSm90Config const& c) { return c.block_n / c.split_k; }
 /// Elements of K in a stage: 128 bytes of a row; with scales, what shares one.
 constexpr int block_k(GroupedGemmSm90Config const& c) { return 1024 / bits(c.a); }
 
@@ -70,10 +78,14 @@ constexpr int stage_bytes(GroupedGemmSm90Config const& c) {
   int const a_scales = c.scales == Scales::none ? 0 : waves(c) * scale_box(c);
   return a_fetch(c).bytes + b_fetch(c).bytes + 4 * (a_scales + b_scales(c));
 }
+/// ... those of the sums that a cluster's CTAs give to one, f32, ...
+constexpr int sum_bytes(GroupedGemmSm90Config const& c) {
+  return c.split_k > 1 ? 4 * c.block_m * c.block_n : 0;
+}
 /// ... and how many stages an H100's shared memory holds: 2 KB are left for barriers and alignment.
 constexpr int stages(GroupedGemmSm90Config const& c) {
   int const a_gaps = c.scales == Scales::none ? 0 : waves(c) * (scale_slot(c) - scale_box(c));
-  int const most = (227 - 2) * 1024 / (stage_bytes(c) + 4 * a_gaps);
+  int const most = ((227 - 2) * 1024 - sum_bytes(c)) / (stage_bytes(c) + 4 * a_gaps);
   return most < 8 ? most : 8;
 }
 

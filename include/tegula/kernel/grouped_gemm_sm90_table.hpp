@@ -26,6 +26,12 @@ inline constexpr GroupedGemmSm90Config scaled_tiles[] = {
     {.block_m = 64, .block_n = 64},
     {.block_m = 64, .block_n = 32},
 };
+/// ... and shares of K, for problems of few tiles: a long K is walked by several CTAs at a time.
+inline constexpr GroupedGemmSm90Config shared_k_tiles[] = {
+    {.block_m = 64, .block_n = 64, .split_k = 4},  {.block_m = 128, .block_n = 64, .split_k = 4},
+    {.block_m = 64, .block_n = 64, .split_k = 8},  {.block_m = 64, .block_n = 128, .split_k = 2},
+    {.block_m = 64, .block_n = 128, .split_k = 4}, {.block_m = 128, .block_n = 128, .split_k = 2},
+};
 /// Those of 16-bit operands.
 inline constexpr GroupedGemmSm90Config grouped_tiles[] = {
     {.block_m = 128, .block_n = 256, .cluster_n = 2},
@@ -46,6 +52,7 @@ template <class Add> constexpr void list_grouped_gemm_sm90(Add add) {
   for (GroupedGemmSm90Config tile : scaled_tiles) add(typed(tile, e4m3, e4m3, bf16, blocks));
   for (GroupedGemmSm90Config tile : {scaled_large_tile, scaled_tile})
     add(typed(tile, e4m3, e4m3, f32, blocks));
+  for (GroupedGemmSm90Config tile : shared_k_tiles) add(typed(tile, e4m3, e4m3, bf16, blocks));
   for (DType out : {bf16, f32}) add(typed(scaled_tile, e5m2, e4m3, out, blocks));
   for (GroupedGemmSm90Config tile : {GroupedGemmSm90Config{.block_m = 256}, scaled_tile})
     add(typed(tile, e4m3, e4m3, f32, rows));
@@ -74,11 +81,12 @@ struct GroupedGemmSm90Family {
   template <Config C> using Kernel = GroupedGemmSm90<C>;
   static constexpr auto table = detail::grouped_gemm_sm90_table();
 
-  /// e4m3 with scales in every tile, and of every kind into f32; bf16 with and without a cluster,
-  /// and into f32; one of every other type.
+  /// e4m3 with scales in every tile, two of those that share K, and of every kind into f32; bf16
+  /// with and without a cluster, and into f32; one of every other type.
   static constexpr bool is_representative(Config const& c) {
     bool const tile = c.block_m == 128 && c.block_n == 128 && c.cluster_n == 1;
     if (c.a == DType::e5m2) return c.scales == Scales::rows_by_blocks && c.out == DType::bf16;
+    if (c.split_k > 1) return c.split_k == 4 && c.block_n == 64;
     if (c.scales == Scales::rows_by_rows) return c.out == DType::f32;
     if (c.scales == Scales::rows_by_blocks) return c.out == DType::bf16 || tile;
     if (c.a == DType::f16) return c.block_m == 64;

@@ -3,6 +3,7 @@
 #include "tegula/arch/cluster.hpp"
 #include "tegula/arch/mbarrier.hpp"
 #include "tegula/arch/special_registers.hpp"
+#include "tegula/arch/warp.hpp"
 #include "tegula/tensor/fragment.hpp"
 #include "tegula/tensor/shared.hpp"
 #include "tegula/tensor/vector.hpp"
@@ -18,8 +19,12 @@ namespace tegula {
 ///     given: from the st_async of every CTA of the cluster, this one too, to the threads of this
 ///            CTA: the cluster's sums of this CTA's columns are there
 ///
-/// Once in a launch. Each thread reads what the threads of its own number wrote, so sums need no
-/// layout but registers'. Threads are numbered from 0 to Threads - 1.
+/// Each thread reads what the threads of its own number wrote, so sums need no layout but
+/// registers'. Threads are numbered from 0 to Threads - 1.
+///
+/// Either once in a launch, where the memory had another use before: meet, give, wait, reduce. Or
+/// once for each of several tiles, numbered by `turn`, in memory of its own: but for the first
+/// leave; wait_ready, give, wait, reduce.
 template <class Sums, class Share, int Ctas, int Threads> class ClusterReduction {
   static_assert(Sums::size == Ctas * Share::size,
                 "each CTA finishes an equal share of the columns");
@@ -57,7 +62,27 @@ template <class Sums, class Share, int Ctas, int Threads> class ClusterReduction
     mbarrier_wait_parity(ready, 0, where);
   }
 
-  /// Sends each CTA of the cluster, this one too, its share of this CTA's sums, after meet().
+  /// All lanes of a warp, together, after reduce() of the turn before: it has read those sums, and
+  /// the next may come.
+  TEGULA_DEVICE void leave(SourceLocation where = SourceLocation::current()) const {
+    warp::sync(warp::kAllLanes, where);  // every lane has read its sums
+    int const lane = lane_id();
+    if (thread_ == 0)
+      mbarrier_arrive_expect_tx(shared_address(&barriers_.given, where), sizeof(Tile), where);
+    warp::sync(warp::kAllLanes,
+               where);  // the barrier expects them, before any CTA is told that they may come
+    if (lane < Ctas)
+      mbarrier_arrive_cluster(mapa(shared_address(&barriers_.ready, where), lane, where), where);
+  }
+
+  /// Waits until every warp of the cluster has left the turn before.
+  TEGULA_DEVICE void wait_ready(int turn, SourceLocation where = SourceLocation::current()) const {
+    if (turn > 0)
+      mbarrier_wait_parity(shared_address(&barriers_.ready, where), (turn - 1) % 2, where);
+  }
+
+  /// Sends each CTA of the cluster, this one too, its share of this CTA's sums, after meet() or
+  /// wait_ready().
   TEGULA_DEVICE void give(Sums const& sums,
                           SourceLocation where = SourceLocation::current()) const {
     auto const own = tensor(tile_, where)(_, _, thread_, rank_, where);  // (4, vectors)
@@ -78,8 +103,8 @@ template <class Sums, class Share, int Ctas, int Threads> class ClusterReduction
   }
 
   /// Waits for the sums of all CTAs.
-  TEGULA_DEVICE void wait(SourceLocation where = SourceLocation::current()) const {
-    mbarrier_wait_parity(shared_address(&barriers_.given, where), 0, where);
+  TEGULA_DEVICE void wait(int turn = 0, SourceLocation where = SourceLocation::current()) const {
+    mbarrier_wait_parity(shared_address(&barriers_.given, where), turn % 2, where);
   }
 
   /// The sums of all CTAs, added in the order of K, of the columns that this CTA finishes.

@@ -13,15 +13,6 @@ namespace tegula {
 namespace device {
 namespace {
 
-/// Clusters of `size` CTAs, one CTA an SM, that the device runs at a time: a cluster lies within a
-/// GPC, whose SMs come in pairs, and an H200 was seen to run 30 clusters of four CTAs, 15 of eight,
-/// 38 of three.
-int resident_clusters(int size, DeviceProperties const& device, GemmCostModel const& model) {
-  double const share = size <= 2 ? 1 : model.clustered_share - (size % 2 == 0 ? 0 : model.odd_loss);
-  double const usable = share * device.multiprocessors;
-  return std::max(1, static_cast<int>(usable) / size);
-}
-
 /// How many bytes of A and of B one cluster's tiles read of each step along K.
 struct ClusterTile {
   int m, n;             ///< elements of D

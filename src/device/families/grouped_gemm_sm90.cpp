@@ -8,6 +8,7 @@
 #include "backend.hpp"
 #include "tegula/device/gemm_plan.hpp"
 #include "tegula/device/tensor_map.hpp"
+#include "tma_gemm.hpp"
 
 namespace tegula::device {
 namespace {
@@ -59,7 +60,7 @@ GroupedGemmChoice Traits::predict(GroupedGemmArguments const& arguments,
   std::int64_t const tiles_m = ceil_div(std::max<std::int64_t>(rows, 1), c.block_m);
   std::int64_t const tiles_n = ceil_div(g.n, c.block_n * c.cluster_n);
   std::int64_t const tiles = g.groups * tiles_m * tiles_n;  // of clusters
-  int const resident = std::max(1, device.multiprocessors / c.cluster_n);
+  int const resident = resident_clusters(cluster_size(c), device, model);
   // The groups may differ from what is expected: as many clusters as there may be tiles.
   std::int64_t const most = (ceil_div(rows_of_a(g), c.block_m) + g.groups) * tiles_n;
   GroupedGemmChoice choice;
@@ -74,17 +75,18 @@ GroupedGemmChoice Traits::predict(GroupedGemmArguments const& arguments,
       scaled ? c.block_n / 2.0 * (c.scales == Scales::rows_by_rows ? 2 : 1) + kPromotionCycles : 0;
   double const step =
       std::max(4 * instruction * (c.block_m / 64), waves(c) * (4 * instruction + promotion));
-  double const steps = static_cast<double>(ceil_div(depth, block_k(c)));
+  double const all_steps = static_cast<double>(ceil_div(depth, block_k(c)));
+  double const steps = std::ceil(all_steps / c.split_k);  // of one CTA
   double const fetched = static_cast<double>(stage_bytes(c)) -
                          a_fetch(c).bytes * (1 - 1.0 / c.cluster_n);  // from L2, for each CTA
 
   GroupedGemmCost& cost = choice.cost;
-  cost.tiles = tiles * c.cluster_n;
+  cost.tiles = tiles * c.cluster_n;  // as many CTAs, or with split_k that many clusters
   cost.waves = static_cast<int>(ceil_div(tiles, resident));
   double const products = static_cast<double>(cost.waves) * steps;
   cost.tensor = products * step / cycles_per_us;
   cost.l2 = std::max(products * fetched / model.sm_bytes_per_cycle / cycles_per_us,
-                     static_cast<double>(cost.tiles) * steps * fetched /
+                     static_cast<double>(cost.tiles) * all_steps * fetched /
                          (model.l2_bytes_per_cycle * cycles_per_us));
   double const read_rows = static_cast<double>(g.groups * rows) / (by_k ? g.groups : 1);
   double const operands =
@@ -94,12 +96,16 @@ GroupedGemmChoice Traits::predict(GroupedGemmArguments const& arguments,
                          bytes_of(*g.out) * (g.c == nullptr ? 1 : 2);
   // Few CTAs cannot keep memory busy: one has so many bytes under way, a latency apart.
   double const busy = std::min<double>(
-      1, static_cast<double>(std::min<std::int64_t>(tiles, resident)) * c.cluster_n * stages(c) *
-             fetched / (model.fetch_latency_cycles / cycles_per_us) /
+      1, static_cast<double>(std::min<std::int64_t>(tiles, resident)) * cluster_size(c) *
+             stages(c) * fetched / (model.fetch_latency_cycles / cycles_per_us) /
              (model.dram_share * device.memory_tb_per_s * 1e6));
   cost.dram = (operands + written) / (model.dram_share * device.memory_tb_per_s * 1e6 * busy);
-  double const part = static_cast<double>(c.block_m) / consumers(c) * c.block_n / 128 / 128;
-  cost.epilogue = cost.waves * (model.least_epilogue_us + part * model.epilogue_us);
+  double const part = static_cast<double>(c.block_m) / consumers(c) * epilogue_n(c) / 128 / 128;
+  double epilogue = model.least_epilogue_us + part * model.epilogue_us;
+  if (c.split_k > 1)
+    epilogue += model.reduction_us + model.reduction_cta_us * c.split_k +
+                part * c.split_k * model.reduction_tile_us;
+  cost.epilogue = cost.waves * epilogue;
   double const longest = std::max({cost.tensor, cost.l2, cost.dram});
   cost.total = model.launch_us + model.fill_us + longest + cost.epilogue +
                model.overlap_loss * (cost.tensor + cost.l2 + cost.dram - longest);

@@ -39,6 +39,7 @@ template <> struct FamilyTraits<GroupedGemmSm90Family> {
     if (differs(wanted.block_m, c.block_m) || differs(wanted.block_n, c.block_n))
       return "another tile is asked for";
     if (differs(wanted.cluster_n, c.cluster_n)) return "another cluster is asked for";
+    if (differs(wanted.split_k, c.split_k)) return "another split of k is asked for";
     return nullptr;
   }
 
@@ -61,6 +62,7 @@ template <> struct FamilyTraits<GroupedGemmSm90Family> {
     if (c.scales != Scales::none) s += fmt::format(" scales {}", text(c.scales));
     s += fmt::format(" {}x{}x{}", c.block_m, c.block_n, block_k(c));
     if (c.cluster_n > 1) s += fmt::format(" cluster 1x{}", c.cluster_n);
+    if (c.split_k > 1) s += fmt::format(" split-k {}", c.split_k);
     return s + fmt::format(" {} stages", stages(c));
   }
 

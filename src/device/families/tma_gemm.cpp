@@ -1,5 +1,7 @@
 #include "tma_gemm.hpp"
 
+#include <algorithm>
+
 #include "problem.hpp"
 #include "tegula/device/tensor_map.hpp"
 #include "tegula/kernel/block_scale.hpp"
@@ -16,6 +18,12 @@ TmaMatrices operand(DType type, void const* address, std::int64_t mn, std::int64
 }
 
 }  // namespace
+
+int resident_clusters(int size, DeviceProperties const& device, GemmCostModel const& model) {
+  double const share = size <= 2 ? 1 : model.clustered_share - (size % 2 == 0 ? 0 : model.odd_loss);
+  double const usable = share * device.multiprocessors;
+  return std::max(1, static_cast<int>(usable) / size);
+}
 
 GemmSm90Problem tma_problem(Machine const& machine, GemmArguments const& g, TmaBoxes const& a_boxes,
                             TmaBoxes const& b_boxes) {

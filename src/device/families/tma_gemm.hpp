@@ -5,11 +5,18 @@
 #include <vector>
 
 #include "tegula/device/arguments.hpp"
+#include "tegula/device/gemm_plan.hpp"
 #include "tegula/device/machine.hpp"
+#include "tegula/device/properties.hpp"
 #include "tegula/kernel/gemm_sm90_config.hpp"
 #include "tegula/sim/global_tensor.hpp"
 
 namespace tegula::device {
+
+/// Clusters of `size` CTAs, one CTA an SM, that the device runs at a time: a cluster lies within a
+/// GPC, whose SMs come in pairs, and an H200 was seen to run 30 clusters of four CTAs, 15 of eight,
+/// 38 of three.
+int resident_clusters(int size, DeviceProperties const& device, GemmCostModel const& model);
 
 GemmSm90Problem tma_problem(Machine const& machine, GemmArguments const& g, TmaBoxes const& a_boxes,
                             TmaBoxes const& b_boxes);
