@@ -354,6 +354,9 @@ GroupedGemmPlan plan_grouped_gemm(GroupedGemmArguments const& g, DevicePropertie
   if (candidates.size() > 1 && candidates[1].refused.empty())
     plan.reason += fmt::format("; the next would take {:.1f} % more",
                                100 * (candidates[1].choice.cost.total / cost.total - 1));
+  int const shares = configuration(grouped_gemm_sm90, plan.chosen().configuration).split_k;
+  if (shares > 1)
+    plan.reason += fmt::format("; for each tile {} CTAs have a share of K each", shares);
   plan.reason += ".";
   return plan;
 }

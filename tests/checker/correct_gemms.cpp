@@ -102,7 +102,7 @@ void add_grouped_gemm_sm90(std::vector<CorrectKernel>& all) {
                                               : Grouping::masked,
                      .m = c.block_m + 5,
                      .n = c.block_n * c.cluster_n / 2 + 8,
-                     .k = 2 * block_k(c) + 16,
+                     .k = (c.split_k + 1) * block_k(c) + 16,
                      .c = i % 3 == 0,
                      .constraints = {.configuration = i, .clusters = 2}};
     p.sizes = by_k ? std::vector{block_k(c) + 3, 0, 5} : std::vector{c.block_m + 2, 0, 5};

@@ -24,11 +24,11 @@ template <class T = void> T* at(std::uintptr_t region, std::uintptr_t offset = 0
   return reinterpret_cast<T*>((region << 44) + offset);
 }
 
-GroupedGemmArguments dense() {
+GroupedGemmArguments dense(int m = 300, int n = 256, int k = 512) {
   return with_defaults(GroupedGemmArguments{.in = DType::e4m3,
-                                            .m = 300,
-                                            .n = 256,
-                                            .k = 512,
+                                            .m = m,
+                                            .n = n,
+                                            .k = k,
                                             .a = at(1),
                                             .b = at(2),
                                             .d = at(4),
@@ -108,29 +108,34 @@ TEST(GroupedGemmCheck, RefusesEachBadArgument) {
               HasSubstr("what was asked for"));
 }
 
-TEST(GroupedGemmPlan, TakesLargeTilesForManyRowsAndNarrowOnesForFew) {
-  auto g = dense();
-  g = {.in = DType::e4m3,
-       .m = 4096,
-       .n = 4096,
-       .k = 7168,
-       .a = g.a,
-       .b = g.b,
-       .d = g.d,
-       .scale_a = g.scale_a,
-       .scale_b = g.scale_b};
-  auto const config = [&] {
-    return configuration(grouped_gemm_sm90, choose_grouped_gemm(g, {}).configuration);
-  };
-  EXPECT_GE(config().block_m * config().block_n, 128 * 128);
-  g.m = 64;
-  EXPECT_EQ(config().block_m, 64);
-  EXPECT_LE(config().block_n, 64) << "the weights are read by more than 32 SMs";
+TEST(GroupedGemmPlan, TakesLargeTilesForManyRows) {
+  auto const g = dense(4096, 4096, 7168);
+  auto const& c = configuration(grouped_gemm_sm90, choose_grouped_gemm(g, {}).configuration);
+  EXPECT_GE(c.block_m * c.block_n, 128 * 128);
+  EXPECT_EQ(c.split_k, 1);
   GroupedGemmPlan const plan = plan_grouped_gemm(g, {});
   EXPECT_EQ(plan.chosen().configuration, choose_grouped_gemm(g, {}).configuration);
   EXPECT_THAT(to_string(plan), HasSubstr("predicted to take the least time"));
   for (std::size_t i = 1; i < plan.candidates.size() && plan.candidates[i].refused.empty(); ++i)
     EXPECT_LE(plan.candidates[i - 1].choice.cost.total, plan.candidates[i].choice.cost.total);
+}
+
+// Without, 9 to 128 CTAs would read the weights of DeepGEMM's list.
+TEST(GroupedGemmPlan, SharesKWhereTilesAreFewAndKIsLong) {
+  for (int const m : {1, 64, 128}) {
+    for (auto const& [n, k] : {std::pair(576, 7168), {2112, 7168}, {4096, 7168}}) {
+      auto const g = dense(m, n, k);
+      GroupedGemmChoice const choice = choose_grouped_gemm(g, {});
+      GroupedGemmSm90Config const& c = configuration(grouped_gemm_sm90, choice.configuration);
+      EXPECT_GT(c.split_k, 1) << to_string(g);
+      EXPECT_EQ(choice.cost.waves, 1) << to_string(g);
+    }
+    GroupedGemmChoice const wide = choose_grouped_gemm(dense(m, 24576, 512), {});
+    EXPECT_EQ(configuration(grouped_gemm_sm90, wide.configuration).split_k, 1)
+        << "there are tiles enough";
+  }
+  GroupedGemmChoice const asked = choose_grouped_gemm(dense(), {}, {.split_k = 4});
+  EXPECT_EQ(configuration(grouped_gemm_sm90, asked.configuration).split_k, 4);
 }
 
 // Each tile of a group once, in any band, and none outside of its rows.

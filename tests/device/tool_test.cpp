@@ -92,7 +92,8 @@ TEST(GemmCommand, ComputesEveryTypeBatchAndActivation) {
 TEST(GemmCommand, ComputesScalesOfBlocksAndGroups) {
   for (char const* const options :
        {"--m 70 --in e4m3 --scales 1x128,128x128", "--groups 70,0,9 --in bf16 --beta 1",
-        "--groups 3,70 --grouping masked --m 80 --scales 1x128,128x128"}) {
+        "--groups 3,70 --grouping masked --m 80 --scales 1x128,128x128",
+        "--m 9 --scales 1x128,128x128 --tile 64x64 --split-k 4"}) {
     json const result = run_json(std::string("gemm --n 136 --k 272 ") + options);
     EXPECT_TRUE(result["within_bound"]) << options << result;
     EXPECT_GT(result["D"]["max_error"], 0.0) << options;
@@ -103,6 +104,9 @@ TEST(GemmCommand, ComputesScalesOfBlocksAndGroups) {
   EXPECT_TRUE(by_k["within_bound"]) << by_k;
   EXPECT_THAT(run_json("gemm --m 70 --scales 1x128,128x128 --explain")["reason"].get<std::string>(),
               HasSubstr("least time"));
+  EXPECT_THAT(run_json("gemm --m 64 --n 576 --k 7168 --scales 1x128,128x128 --explain")["reason"]
+                  .get<std::string>(),
+              AllOf(HasSubstr("split-k"), HasSubstr("CTAs have a share of K each")));
 }
 
 TEST(GemmCommand, ComputesBlockScalesOnAnSm100) {
@@ -644,6 +648,7 @@ TEST(KernelCommands, AnswerBadInputWithASentence) {
   expect_refused("gemm --scales 1x128,1x128 --beta 2", "--beta is 2");
   expect_refused("gemm --scales 1x128,1x128 --cluster 2x1", "--cluster is 2x1");
   expect_refused("gemm --scales 1x64", "1x64");
+  expect_refused("gemm --scales 1x128,1x128 --split-k 3", "--split-k 3");
   expect_refused("gemm --scales mx", "sm_100 only");
   expect_refused("gemm --scales mx --groups 3,4", "--scales is mx; with --groups");
   expect_refused("gemm --scales nv --in e4m3 --arch sm100", "both must be e2m1");

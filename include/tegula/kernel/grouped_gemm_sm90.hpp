@@ -48,7 +48,7 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
   static constexpr int consumers = tegula::consumers(C);
   static constexpr int warps = 4 * consumers;  // of consumers
   static constexpr int threads = kWarpgroupSize * (1 + consumers);
-  static constexpr int min_ctas_per_sm = 1;
+  static constexpr int min_ctas_per_sm = C.min_ctas_per_sm;
   static constexpr bool programmatic_dependent_launch = true;  // by griddepcontrol_wait
   static constexpr Dim3 cluster = {cluster_size(C), 1, 1};
   static constexpr int peers = C.cluster_n;  // CTAs that share A
@@ -123,7 +123,8 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
       }
     }
   };
-  static_assert(sizeof(SharedStorage) <= 227 * 1024);
+  static_assert(sizeof(SharedStorage) <= (228 / C.min_ctas_per_sm - 1) * 1024);
+  static_assert(C.min_ctas_per_sm == 1 || consumers == 1, "registers are moved for one CTA an SM");
 
   // Registers move from the producer to the consumers: two are launched with 168 each.
   static constexpr bool moves_registers = consumers == 2;

@@ -38,6 +38,7 @@ struct GroupedGemmSm90Config {
   int block_n = 128;
   int cluster_n = 1;
   int split_k = 1;
+  int min_ctas_per_sm = 1;  ///< 2: one's products lie under the other's promotion
 
   constexpr bool operator==(GroupedGemmSm90Config const&) const = default;
 };
@@ -82,10 +83,12 @@ constexpr int stage_bytes(GroupedGemmSm90Config const& c) {
 constexpr int sum_bytes(GroupedGemmSm90Config const& c) {
   return c.split_k > 1 ? 4 * c.block_m * c.block_n : 0;
 }
-/// ... and how many stages an H100's shared memory holds: 2 KB are left for barriers and alignment.
+/// ... and how many stages an H100's shared memory holds, 228 KB an SM less 1 KB for each CTA: 2 KB
+/// are left for barriers and alignment.
 constexpr int stages(GroupedGemmSm90Config const& c) {
   int const a_gaps = c.scales == Scales::none ? 0 : waves(c) * (scale_slot(c) - scale_box(c));
-  int const most = ((227 - 2) * 1024 - sum_bytes(c)) / (stage_bytes(c) + 4 * a_gaps);
+  int const budget = (228 / c.min_ctas_per_sm - 3) * 1024 - sum_bytes(c);
+  int const most = budget / (stage_bytes(c) + 4 * a_gaps);
   return most < 8 ? most : 8;
 }
 

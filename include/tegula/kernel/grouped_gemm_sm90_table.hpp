@@ -28,9 +28,19 @@ inline constexpr GroupedGemmSm90Config scaled_tiles[] = {
 };
 /// ... and shares of K, for problems of few tiles: a long K is walked by several CTAs at a time.
 inline constexpr GroupedGemmSm90Config shared_k_tiles[] = {
-    {.block_m = 64, .block_n = 64, .split_k = 4},  {.block_m = 128, .block_n = 64, .split_k = 4},
-    {.block_m = 64, .block_n = 64, .split_k = 8},  {.block_m = 64, .block_n = 128, .split_k = 2},
-    {.block_m = 64, .block_n = 128, .split_k = 4}, {.block_m = 128, .block_n = 128, .split_k = 2},
+    {.block_m = 64, .block_n = 64, .split_k = 4, .min_ctas_per_sm = 2},
+    {.block_m = 128, .block_n = 64, .split_k = 4},
+    {.block_m = 64, .block_n = 64, .split_k = 8, .min_ctas_per_sm = 2},
+    {.block_m = 64, .block_n = 64, .split_k = 2, .min_ctas_per_sm = 2},
+    {.block_m = 64, .block_n = 64, .min_ctas_per_sm = 2},
+    {.block_m = 64, .block_n = 32, .min_ctas_per_sm = 2},
+    {.block_m = 64, .block_n = 32, .split_k = 4, .min_ctas_per_sm = 2},
+    {.block_m = 64, .block_n = 64, .split_k = 4},
+    {.block_m = 64, .block_n = 64, .split_k = 8},
+    {.block_m = 64, .block_n = 128, .split_k = 2},
+    {.block_m = 64, .block_n = 128, .split_k = 4},
+    {.block_m = 128, .block_n = 128, .split_k = 2},
+    {.block_m = 128, .block_n = 128, .split_k = 4},
 };
 /// Those of 16-bit operands.
 inline constexpr GroupedGemmSm90Config grouped_tiles[] = {
@@ -86,7 +96,8 @@ struct GroupedGemmSm90Family {
   static constexpr bool is_representative(Config const& c) {
     bool const tile = c.block_m == 128 && c.block_n == 128 && c.cluster_n == 1;
     if (c.a == DType::e5m2) return c.scales == Scales::rows_by_blocks && c.out == DType::bf16;
-    if (c.split_k > 1) return c.split_k == 4 && c.block_n == 64;
+    if (c.split_k > 1 || c.min_ctas_per_sm > 1)
+      return c.split_k == 4 && c.block_n == 64 && (c.min_ctas_per_sm > 1 || c.block_m == 128);
     if (c.scales == Scales::rows_by_rows) return c.out == DType::f32;
     if (c.scales == Scales::rows_by_blocks) return c.out == DType::bf16 || tile;
     if (c.a == DType::f16) return c.block_m == 64;

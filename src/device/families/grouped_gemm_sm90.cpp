@@ -60,7 +60,8 @@ GroupedGemmChoice Traits::predict(GroupedGemmArguments const& arguments,
   std::int64_t const tiles_m = ceil_div(std::max<std::int64_t>(rows, 1), c.block_m);
   std::int64_t const tiles_n = ceil_div(g.n, c.block_n * c.cluster_n);
   std::int64_t const tiles = g.groups * tiles_m * tiles_n;  // of clusters
-  int const resident = resident_clusters(cluster_size(c), device, model);
+  int const side_by_side = resident_clusters(cluster_size(c), device, model);
+  int const resident = side_by_side * c.min_ctas_per_sm;
   // The groups may differ from what is expected: as many clusters as there may be tiles.
   std::int64_t const most = (ceil_div(rows_of_a(g), c.block_m) + g.groups) * tiles_n;
   GroupedGemmChoice choice;
@@ -73,8 +74,10 @@ GroupedGemmChoice Traits::predict(GroupedGemmArguments const& arguments,
                                       32.0 * (64 + c.block_n) / model.operand_bytes_per_cycle);
   double const promotion =
       scaled ? c.block_n / 2.0 * (c.scales == Scales::rows_by_rows ? 2 : 1) + kPromotionCycles : 0;
-  double const step =
-      std::max(4 * instruction * (c.block_m / 64), waves(c) * (4 * instruction + promotion));
+  int const at_once =  // CTAs on the busiest SM
+      static_cast<int>(std::min<std::int64_t>(c.min_ctas_per_sm, ceil_div(tiles, side_by_side)));
+  double const step = std::max(4 * instruction * (c.block_m / 64) * at_once,
+                               waves(c) * (4 * instruction + promotion));
   double const all_steps = static_cast<double>(ceil_div(depth, block_k(c)));
   double const steps = std::ceil(all_steps / c.split_k);  // of one CTA
   double const fetched = static_cast<double>(stage_bytes(c)) -
@@ -85,7 +88,7 @@ GroupedGemmChoice Traits::predict(GroupedGemmArguments const& arguments,
   cost.waves = static_cast<int>(ceil_div(tiles, resident));
   double const products = static_cast<double>(cost.waves) * steps;
   cost.tensor = products * step / cycles_per_us;
-  cost.l2 = std::max(products * fetched / model.sm_bytes_per_cycle / cycles_per_us,
+  cost.l2 = std::max(products * at_once * fetched / model.sm_bytes_per_cycle / cycles_per_us,
                      static_cast<double>(cost.tiles) * all_steps * fetched /
                          (model.l2_bytes_per_cycle * cycles_per_us));
   double const read_rows = static_cast<double>(g.groups * rows) / (by_k ? g.groups : 1);

@@ -63,6 +63,7 @@ template <> struct FamilyTraits<GroupedGemmSm90Family> {
     s += fmt::format(" {}x{}x{}", c.block_m, c.block_n, block_k(c));
     if (c.cluster_n > 1) s += fmt::format(" cluster 1x{}", c.cluster_n);
     if (c.split_k > 1) s += fmt::format(" split-k {}", c.split_k);
+    if (c.min_ctas_per_sm > 1) s += fmt::format(" {} CTAs/SM", c.min_ctas_per_sm);
     return s + fmt::format(" {} stages", stages(c));
   }
 
