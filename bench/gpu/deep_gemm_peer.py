@@ -39,7 +39,9 @@ def _make(folder):
             (package / "include" / name).symlink_to(cutlass / name)
     if list(package.glob("_C*.so")):
         return
-    from torch.utils.cpp_extension import load
+    from torch.utils.cpp_extension import CUDA_HOME, load
+
+    cccl = pathlib.Path(CUDA_HOME or "/usr/local/cuda") / "include/cccl"  # where CUDA 13 has <cuda/std/...>; nvcc knows it
 
     build = folder / "build"
     build.mkdir(exist_ok=True)
@@ -48,7 +50,7 @@ def _make(folder):
         load(
             name="_C",
             sources=[str(folder / "csrc/python_api.cpp")],
-            extra_include_paths=[str(path) for path in (package / "include", cutlass, fmt)],
+            extra_include_paths=[str(path) for path in (package / "include", cutlass, fmt, cccl)],
             extra_cflags=["-std=c++20", "-O2", "-fPIC", "-Wno-psabi", "-Wno-deprecated-declarations"],
             extra_ldflags=["-lcudart", "-lnvrtc", "-lcuda"],
             build_directory=str(build),

@@ -3,8 +3,10 @@
 
 #include <cstdio>
 #include <exception>
+#include <map>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "tegula/device/grouped_gemm.hpp"
 
@@ -35,11 +37,15 @@ GroupedGemmArguments problem(Numbers const& p) {
           .expected_rows = p.expected_rows};
 }
 
-/// The default choice, or the one of a configuration.
-GroupedGemmChoice choice(GroupedGemmArguments const& g, int configuration) {
+/// The default choice, or the one of a configuration, made once: launches are timed, not choices.
+GroupedGemmChoice const& choice(GroupedGemmArguments const& g, int configuration) {
+  static std::map<std::pair<std::string, int>, GroupedGemmChoice> choices;
+  std::pair const key(to_string(g), configuration);
+  auto const known = choices.find(key);
+  if (known != choices.end()) return known->second;
   GroupedGemmConstraints wanted;
   if (configuration >= 0) wanted.configuration = configuration;
-  return choose_grouped_gemm(g, gpu().properties(), wanted);
+  return choices.emplace(key, choose_grouped_gemm(g, gpu().properties(), wanted)).first->second;
 }
 
 }  // namespace

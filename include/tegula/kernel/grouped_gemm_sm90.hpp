@@ -378,22 +378,11 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
       next_block = block + 1 < b.blocks_n ? b.blocks_k : 0;
       if (block >= b.blocks_n) scale_b = b.scale;  // a tile of the cluster behind the last column
     }
-    auto const load_b = [&](int step) {
-      ScalePair pair;
-      if constexpr (!column_scales) {
-        pair.first = ld_global<float>(scale_b + step);
-        if constexpr (Split < C.block_n)
-          pair.second = ld_global<float>(scale_b + step + next_block);
-      }
-      return pair;
-    };
-    ScalePair next_b;  // a step ahead: they come from global memory
-    if (steps.count() > 0) next_b = load_b(steps.first);
 #pragma unroll 1
     for (int step = steps.first; step < steps.last; ++step) {
       ring.wait(state);
       if (ends_early(p, tile, step)) clear_beyond(smem, state.stage, tile, step, thread);
-      ScalePair const of_b = next_b;
+      ScalePair of_b;
 #pragma unroll
       for (int wave = 0; wave < waves; ++wave) {
         wgmma_pin(tCrP);
@@ -401,8 +390,14 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
         gemm(Mma{thread}, operand_a(smem, thread, wave, state.stage),
              operand_b(smem, thread, state.stage), tCrP, false);
         wgmma_commit_group();
-        // Under the tensor core's work: the scales of A, and of B for the next step.
-        if (wave == 0 && step + 1 < steps.last) next_b = load_b(step + 1);
+        // Under the tensor core's work: the scales.
+        if constexpr (!column_scales) {
+          if (wave == 0) {
+            of_b.first = ld_global<float>(scale_b + step);
+            if constexpr (Split < C.block_n)
+              of_b.second = ld_global<float>(scale_b + step + next_block);
+          }
+        }
         float of_a[own_rows];
 #pragma unroll
         for (int r = 0; r < own_rows; ++r)
