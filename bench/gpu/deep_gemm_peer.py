@@ -4,9 +4,11 @@ The folder is a checkout of DeepGEMM with its submodules, or with their headers 
 it lies outside this repository. Whatever fails there is said in a sentence, and the measurement goes on without the peer.
 """
 
+import faulthandler
 import importlib
 import pathlib
 import shutil
+import subprocess
 import sys
 import warnings
 
@@ -17,6 +19,7 @@ def load(folder):
         if folder is not None:
             _make(pathlib.Path(folder).resolve())
             sys.path.insert(0, str(pathlib.Path(folder).resolve()))
+            _try(folder)
         return importlib.import_module("deep_gemm")
     except ModuleNotFoundError as error:
         if folder is not None:
@@ -24,6 +27,26 @@ def load(folder):
     except Exception as error:  # of another project: a compiler, a linker, an assertion
         print(f"without DeepGEMM: {' '.join(str(error).split())[-300:]}")
     return None
+
+
+def _try(folder):
+    """One small product in a process of its own, which may crash. Its kernel is compiled on the way."""
+    tried = subprocess.run([sys.executable, __file__, str(folder)], capture_output=True, text=True, timeout=180, check=False)
+    if tried.returncode != 0:
+        raise RuntimeError(f"a small product ended with {tried.returncode}: {tried.stderr.strip()}")
+
+
+def _small_product(folder):
+    import torch
+
+    sys.path.insert(0, str(pathlib.Path(folder).resolve()))
+    module = importlib.import_module("deep_gemm")
+    a, b = (torch.ones(128, 256, device="cuda").to(torch.float8_e4m3fn) for _ in range(2))
+    of_rows, of_blocks = torch.ones(2, 128, device="cuda").t(), torch.ones(1, 2, device="cuda")
+    d = torch.empty(128, 128, device="cuda", dtype=torch.bfloat16)
+    module.fp8_gemm_nt((a, of_rows), (b, of_blocks), d)
+    torch.cuda.synchronize()
+    assert (d == 256).all(), d
 
 
 def _make(folder):
@@ -58,3 +81,8 @@ def _make(folder):
             is_python_module=False,
         )
     shutil.copy(build / "_C.so", package / "_C.so")
+
+
+if __name__ == "__main__":
+    faulthandler.enable()
+    _small_product(sys.argv[1])

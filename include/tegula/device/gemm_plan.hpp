@@ -34,24 +34,21 @@ std::string tma_obstacle(GemmArguments const& arguments);
 /// Most values are those, within what is plausible, whose choices lost least against the best of
 /// up to 35 configurations, and whose predictions erred least, at half of 660 random problems of
 /// bf16 and e4m3 as measured on an H200 on 2026-11-22 (docs/performance.md has what the choices
-/// lose at others); those of what is fetched from L2, at half of 460 on 2026-11-23. A launch is
-/// timed from event to event.
+/// lose at others). A launch is timed from event to event.
 struct GemmCostModel {
   double clock_share = 0.843;  ///< of the highest clock, with the tensor cores at work
   double multiply_adds_per_cycle =
       2048;  ///< of an SM, for 16-bit operands: wgmma m64n256k16 takes 128 cycles
   double operand_bytes_per_cycle =
       85;  ///< that wgmma reads from shared memory: what narrow tiles wait for
-  double sm_bytes_per_cycle = 56;      ///< that one SM takes from L2
-  double cooperative_fetch = 1.04;     ///< times as long, where both consumers wait for a stage
+  double sm_bytes_per_cycle = 68.1;    ///< that one SM takes from L2
+  double cooperative_fetch = 1.09;     ///< times as long, where both consumers wait for a stage
   double fetch_latency_cycles = 2400;  ///< until a stage's loads have arrived, at the worst
   double late_loss =
       0.148;  ///< of the main loop, by the share of that time that loads do not run ahead
   double cooperative_loss = 0.001;   ///< of the main loop, where both consumers wait at one time
-  double l2_bytes_per_cycle = 7020;  ///< from L2 to all SMs
-  double multicast_gain = 0.42;      ///< of what an SM takes of an operand that its cluster shares
-  double straddling =
-      1.25;  ///< times as much, of rows that do not begin at a sector of L2, 32 bytes
+  double l2_bytes_per_cycle = 7700;  ///< from L2 to all SMs
+  double straddling = 1.29;          ///< times as much, of rows that do not begin at a line of L2
   double dram_share = 0.73;          ///< of the memory's bandwidth
   double launch_us = 3.72;           ///< of an empty kernel, and the way to its first load
   double fill_us = 0.473;            ///< until the first tiles of A and B have arrived

@@ -53,9 +53,6 @@ inline constexpr GemmSm90Config middle_tiles[] = {
     {.block_m = 128, .block_n = 160, .schedule = Schedule::cooperative},
     {.block_m = 128, .block_n = 144, .schedule = Schedule::cooperative},
     {.block_m = 128, .block_n = 96, .schedule = Schedule::cooperative},
-    {.block_m = 128, .block_n = 208, .schedule = Schedule::cooperative, .cluster_m = 2},
-    {.block_m = 128, .block_n = 96, .schedule = Schedule::cooperative, .cluster_m = 2},
-    {.block_m = 128, .block_n = 64, .schedule = Schedule::pingpong},
     {.block_m = 128,
      .block_n = 128,
      .schedule = Schedule::cooperative,
@@ -121,9 +118,6 @@ inline constexpr GemmSm90Config fp8_tiles[] = {
      .transposed = true},
     {.block_m = 128, .block_n = 208, .schedule = Schedule::cooperative},
     {.block_m = 128, .block_n = 96, .schedule = Schedule::cooperative},
-    {.block_m = 128, .block_n = 96, .schedule = Schedule::cooperative, .cluster_m = 2},
-    {.block_m = 128, .block_n = 160, .schedule = Schedule::pingpong},
-    {.block_m = 64, .block_n = 192, .schedule = Schedule::pingpong},
     {.block_m = 128,
      .block_n = 160,
      .schedule = Schedule::cooperative,
@@ -239,7 +233,7 @@ struct GemmSm90Family {
                medium = c.block_m == 128 && c.block_n == 128, small = c.block_m == 64;
     if (c.a == DType::tf32) return c.out == DType::f32 && medium && !c.activates;
     if (c.a == DType::e4m3)
-      return c.b == DType::e4m3 ? c.block_m == 128 && c.block_n == 192
+      return c.b == DType::e4m3 ? c.block_n == 192
                                 : c.out == (c.activates ? DType::bf16 : DType::f32);
     if (c.activates) return c.a == DType::f16 && small;
     if (c.a == DType::f16)

@@ -86,22 +86,20 @@ GemmChoice FamilyTraits<GemmSm90Family>::predict(GemmArguments const& arguments,
   double const instruction_cycles =
       std::max(64.0 * c.block_n * 16 / model.multiply_adds_per_cycle,
                32.0 * (64 + c.block_n) / model.operand_bytes_per_cycle);
-  // A step brings 128 bytes of each row within A and B. Where rows begin inside of sectors of 32
-  // bytes these lie in five sectors.
+  // A step brings 128 bytes of each row within A and B. Where rows begin inside of lines of 128
+  // bytes these lie in two lines.
   auto const rows = [](std::int64_t extent, int tile) {
     return std::min<std::int64_t>(extent, tile);
   };
   auto const straddles = [&](std::int64_t ld, Major major, DType type, std::int64_t extent) {
-    return major == Major::k && extent > 1 && ld * bytes_of(type) % 32 != 0 ? model.straddling
-                                                                            : 1.0;
+    return major == Major::k && extent > 1 && ld * bytes_of(type) % 128 != 0 ? model.straddling
+                                                                             : 1.0;
   };
   double const a_line = 128 * straddles(*g.lda, g.a_major, g.in, g.m),
                b_line = 128 * straddles(*g.ldb, g.b_major, *g.in_b, g.n);
-  auto const shared = [&](int ctas) { return 1 - model.multicast_gain * (1 - 1.0 / ctas); };
-  double const fetched =
-      (static_cast<double>(rows(g.m, c.block_m)) * a_line * shared(c.cluster_n) +
-       static_cast<double>(rows(g.n, c.block_n)) * b_line * shared(c.cluster_m)) *
-      static_cast<double>(ceil_div(k_steps, c.split_k));
+  double const fetched = (static_cast<double>(rows(g.m, c.block_m)) * a_line +
+                          static_cast<double>(rows(g.n, c.block_n)) * b_line) *
+                         static_cast<double>(ceil_div(k_steps, c.split_k));
   double const fetch = fetched / model.sm_bytes_per_cycle / cycles_per_us;
   // How far the loads run ahead: too little, and some come late.
   double const step_cycles = std::max(4.0 * (c.block_m / 64) * instruction_cycles,
