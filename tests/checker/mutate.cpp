@@ -221,8 +221,9 @@ class Pool {
       waitpid(p.id, &status, 0);
       json result = json::parse(p.text, nullptr, false);
       if (result.is_discarded()) {
-        bool const hung = p.killed || (WIFSIGNALED(status) && (WTERMSIG(status) == SIGXCPU ||
-                                                               WTERMSIG(status) == SIGKILL));
+        bool const hung =
+            p.killed ||
+            (WIFSIGNALED(status) && (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL));
         result = {{"result", hung ? "hang" : "crash"}, {"found", json::array()}, {"wrong", true}};
       }
       result["seconds"] = std::chrono::duration<double>(Clock::now() - p.began).count();
