@@ -11,9 +11,10 @@ struct GroupedCase {
   char const* name;
   GroupedGemmSm90Config config;
   Grouping grouping = Grouping::none;
-  int m = 1, n = 1, k = 1;      ///< of A: all rows, or those of each group where masked
+  int m = 1, n = 1, k = 1;       ///< of A: all rows, or those of each group where masked
   std::array<int, 3> ends = {};  ///< of the groups, where there are any
   bool adds = false;             ///< with a C
+  bool in_place = false;         ///< which is D
 };
 
 constexpr GroupedCase kGroupedCases[] = {
@@ -22,34 +23,33 @@ constexpr GroupedCase kGroupedCases[] = {
      .config = {.block_m = 256, .block_n = 160},
      .grouping = Grouping::contiguous,
      .m = 170,
-     .n = 160,
+     .n = 152,
      .k = 500,
-     .ends = {130, 130, 165}},
+     .ends = {130, 130, 165},
+     .in_place = true},
     {.name = "grouped_gemm_sm90_cluster",
      .config = {.block_m = 64, .block_n = 32, .cluster_n = 2},
      .grouping = Grouping::masked,
      .m = 70,
      .n = 50,
      .k = 1168,
-     .ends = {66, 0, 5}},
+     .ends = {66, 0, 70},
+     .adds = true},
     {.name = "grouped_gemm_sm90_by_k",
      .config = {.out = DType::f32, .scales = Scales::rows_by_rows, .block_m = 128, .block_n = 64},
      .grouping = Grouping::k,
      .m = 100,
      .n = 65,
      .k = 1408,
-     .ends = {80, 80, 1300}},
+     .ends = {16, 16, 1300}},
     {.name = "grouped_gemm_sm90_bf16",
-     .config = {.a = DType::bf16,
-                .b = DType::bf16,
-                .scales = Scales::none,
-                .block_m = 64,
-                .block_n = 64},
+     .config =
+         {.a = DType::bf16, .b = DType::bf16, .scales = Scales::none, .block_m = 64, .block_n = 64},
      .grouping = Grouping::contiguous,
      .m = 150,
      .n = 77,
      .k = 600,
-     .ends = {66, 66, 148},
+     .ends = {66, 66, 150},
      .adds = true},
     {.name = "grouped_gemm_sm90_bf16_by_k",
      .config = {.a = DType::bf16,
@@ -59,9 +59,15 @@ constexpr GroupedCase kGroupedCases[] = {
                 .block_n = 64},
      .grouping = Grouping::k,
      .m = 130,
-     .n = 64,
+     .n = 56,
      .k = 400,
      .ends = {72, 72, 350}},
+    {.name = "grouped_gemm_sm90_one",
+     .config =
+         {.a = DType::bf16, .b = DType::bf16, .scales = Scales::none, .block_m = 64, .block_n = 64},
+     .m = 70,
+     .n = 58,
+     .k = 80},
 };
 
 template <int I> struct GroupedKernelOf : GroupedGemmSm90<kGroupedCases[I].config> {};
@@ -100,9 +106,10 @@ GroupedGemmSm90Params grouped_params(Bench& bench, GroupedCase const& c) {
   p.a = sim::encode(describe(
       TmaMatrices{config.a, bench.input("A", config.a, c.k, rows, ld), rows, c.k, 1, ld, 0},
       a_fetch(config)));
-  p.b = sim::encode(describe(TmaMatrices{config.b, bench.input("B", config.b, c.k, c.n * groups_b, ld),
-                                         c.n, c.k, groups_b, ld, ld * c.n},
-                             b_fetch(config)));
+  p.b = sim::encode(
+      describe(TmaMatrices{config.b, bench.input("B", config.b, c.k, c.n * groups_b, ld), c.n, c.k,
+                           groups_b, ld, ld * c.n},
+               b_fetch(config)));
   p.scale_a = p.scale_b = p.a;
   if (config.scales != Scales::none)
     p.scale_a = scales(bench, "scales of A", rows, blocks, 1, scale_box(config));
@@ -110,8 +117,8 @@ GroupedGemmSm90Params grouped_params(Bench& bench, GroupedCase const& c) {
     p.scale_b = scales(bench, "scales of B", c.n, blocks, groups_b, config.block_n);
   int const blocks_n = ceil_div(c.n, kScaleBlock);
   if (config.scales == Scales::rows_by_blocks)
-    p.b_blocks = {.scale = static_cast<float const*>(bench.input(
-                      "block scales", DType::f32, blocks, blocks_n * groups_b, blocks)),
+    p.b_blocks = {.scale = static_cast<float const*>(
+                      bench.input("block scales", DType::f32, blocks, blocks_n * groups_b, blocks)),
                   .blocks_n = blocks_n,
                   .blocks_k = static_cast<int>(blocks)};
   p.tiles = {.grouping = c.grouping,
@@ -121,8 +128,13 @@ GroupedGemmSm90Params grouped_params(Bench& bench, GroupedCase const& c) {
              .depth = c.k,
              .tiles_n = ceil_div(c.n, config.block_n * config.cluster_n)};
   std::int64_t const rows_d = by_k ? c.m : rows;
-  p.out = {.d = bench.output("D", config.out, c.n, rows_d * groups_d, ldd),
-           .c = c.adds ? bench.input("C", config.out, c.n, rows_d * groups_d, ldd) : nullptr,
+  void* const d = bench.output("D", config.out, c.n, rows_d * groups_d, ldd);
+  if (c.in_place)  // some number
+    bench.machine().fill(d, 0x3c, static_cast<std::size_t>(ldd * (rows_d - 1) + c.n) * 2);
+  p.out = {.d = d,
+           .c = c.in_place ? d
+                : c.adds   ? bench.input("C", config.out, c.n, rows_d * groups_d, ldd)
+                           : nullptr,
            .ldd = ldd,
            .ldc = ldd,
            .d_group_stride = by_k ? ldd * c.m : 0,
@@ -151,7 +163,8 @@ template <int... I> std::vector<MutatedKernel> grouped_cases(std::integer_sequen
 }  // namespace
 
 std::vector<MutatedKernel> mutated_grouped() {
-  return grouped_cases(std::make_integer_sequence<int, static_cast<int>(std::size(kGroupedCases))>());
+  return grouped_cases(
+      std::make_integer_sequence<int, static_cast<int>(std::size(kGroupedCases))>());
 }
 
 }  // namespace tegula::mutants
