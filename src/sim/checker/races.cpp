@@ -1,6 +1,7 @@
 #include "checker/races.hpp"
 
 #include <algorithm>
+#include <bitset>
 
 namespace tegula::sim {
 
@@ -165,7 +166,15 @@ int RaceShadow::join_warps(std::uint32_t piece, bool of_one_line) {
 /// Makes room for one reader more: where kMostReaders warps have read the piece, the first that was
 /// noted is forgotten.
 void RaceShadow::make_room(std::uint32_t piece) {
-  if (join_warps(piece, true) < kMostReaders || join_warps(piece, false) < kMostReaders) return;
+  std::bitset<512> warps;  // a cluster has no more
+  bool again = false;
+  for (std::uint32_t at = heads_[piece]; at != 0; at = readers_[at].next) {
+    std::size_t const warp = readers_[at].warp / 32 % warps.size();
+    again = again || warps[warp];
+    warps.set(warp);
+  }
+  if (again && (join_warps(piece, true) < kMostReaders || join_warps(piece, false) < kMostReaders))
+    return;
   std::uint32_t* link = &heads_[piece];
   while (readers_[*link].next != 0) link = &readers_[*link].next;
   drop(*link);
