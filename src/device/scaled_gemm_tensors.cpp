@@ -29,15 +29,18 @@ GlobalTensor block_scales(char const* name, TensorMapDescription const& map, Cov
 std::vector<sim::GlobalTensor> FamilyTraits<ScaledGemmSm100Family>::describe(
     ScaledGemmSm100Config const& c, ScaledGemmSm100Params const& params) {
   GemmSm90Params in_bytes = params;  // a pair of e2m1 is an element of memory
-  in_bytes.problem.k = static_cast<int>(ceil_div(params.problem.k, packed(c.a)));
+  bool const pairs = are_pairs(c.a, c.b);
+  if (pairs) in_bytes.problem.k = static_cast<int>(ceil_div(params.problem.k, 2));
   std::vector<GlobalTensor> tensors = Base::describe(c, in_bytes);
   if (tensors.empty()) return tensors;
-  if (packed(c.a) > 1)
+  auto const renamed = [&](Names const& names, DType type) {
     for (GlobalTensor& tensor : tensors)
       for (std::string& mode : tensor.modes)
-        if ((tensor.name == kA.tensor && mode == kA.column) ||
-            (tensor.name == kB.tensor && mode == kB.column))
-          mode = "pair";
+        if (bits(type) < 8 && tensor.name == names.tensor && mode == names.column)
+          mode = pairs ? "pair" : "byte";
+  };
+  renamed(kA, c.a);
+  renamed(kB, c.b);
   for (auto const& [name, map] :
        {std::pair("scales of A", &params.scale_a), {"scales of B", &params.scale_b}})
     if (auto const x = sim::decode(*map))
