@@ -161,7 +161,8 @@ requires(C.latent) struct AttentionSm90<C> {
  private:
   /// The producer, one thread.
   TEGULA_DEVICE static void produce(Params const& p, Roles& role) {
-    deal_tiles<Tiles>(p, role.queue, [&](Work const& work, KeyBlocks const& blocks) {
+    deal_tiles<Tiles>(p, role.queue, [&](Work const& work, KeyBlocks const& blocks,
+                                         auto const& take_next) {
       AttentionLoads<C> const loads{p, work};
       auto const fetch_k = [&](int n) {
         SharedAddr const full = role.ring_k.acquire(role.k, k_bytes);
@@ -172,7 +173,10 @@ requires(C.latent) struct AttentionSm90<C> {
       loads.rows(0, tensor(role.smem.q), role.ring_q.acquire(role.q, loads.q_bytes(p)));
       role.q.next();
 #pragma unroll 1
-      for (int n = blocks.last - 2; n >= blocks.first; --n) fetch_k(n);
+      for (int n = blocks.last - 1; n >= blocks.first; --n) {
+        if (n == takes_next_at(blocks)) take_next();
+        if (n > blocks.first) fetch_k(n - 1);
+      }
     });
   }
 

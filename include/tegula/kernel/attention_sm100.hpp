@@ -238,7 +238,8 @@ template <AttentionSm100Config C> struct AttentionSm100 {
     auto const sQ = tensor(role.smem.q);  // (tile_m, head_dim, tiles)
     auto const sK = tensor(role.smem.k);  // (block_n, head_dim, stages)
     auto const sV = tensor(role.smem.v);  // (head_dim_v, block_n, stages)
-    deal_tiles<Tiles>(p, role.queue, [&](Work const& work, KeyBlocks const& blocks) {
+    deal_tiles<Tiles>(p, role.queue, [&](Work const& work, KeyBlocks const& blocks,
+                                         auto const& take_next) {
       HeadLoads<C> const loads{p, work};
       auto const load_k = [&](int n) {
         loads.keys(n, sK(_, _, k.stage), role.ring_k.acquire(k, k_bytes));
@@ -254,6 +255,7 @@ template <AttentionSm100Config C> struct AttentionSm100 {
       }
 #pragma unroll 1
       for (int n = blocks.last - 1; n >= blocks.first; --n) {
+        if (n == takes_next_at(blocks)) take_next();
         if (n > blocks.first) load_k(n - 1);
         loads.values(n, sV(_, _, v.stage), role.ring_v.acquire(v, v_bytes));
         v.next();

@@ -61,7 +61,7 @@ AttentionSm100Params FamilyTraits<AttentionSm100Family>::lower(Machine const& ma
   AttentionSm100Params p{
       attention_params(a),
       encode(machine, tensor_description(attention_output(a), *a.out, tma_boxes(o_tile(c))))};
-  p.order = attention_order(a, block_m(c));
+  p.order = attention_order(a, block_m(c), machine.properties());
   p.ctas = attention_grid(p.order, machine.properties());
   p.q = map(q, q_tile(c));
   p.k = map(k, k_tile(c));

@@ -160,7 +160,7 @@ AttentionSm90Params FamilyTraits<AttentionSm90Family>::lower(Machine const& mach
     p.q = encode(machine, packed_description(q, a.dtype, q_boxes, shares.group, shares.positions));
     sharing /= shares.group;
   } else {
-    p.order = attention_order(a, block_m(c));
+    p.order = attention_order(a, block_m(c), device);
     p.ctas = attention_grid(p.order, device);
     p.q = encode(machine, tensor_description(q, a.dtype, q_boxes));
   }
