@@ -39,6 +39,7 @@
 #include "05_mbarriers/init_not_seen.hpp"
 #include "05_mbarriers/initialised_twice.hpp"
 #include "05_mbarriers/invalidated_too_early.hpp"
+#include "05_mbarriers/late_lane.hpp"
 #include "05_mbarriers/mbarrier_as_data.hpp"
 #include "05_mbarriers/parity_not_flipped.hpp"
 #include "05_mbarriers/phases_restart.hpp"
@@ -157,8 +158,8 @@ std::vector<Chapter> const& chapters() {
        {exhibit<init_not_seen>(), exhibit<initialised_twice>(), exhibit<invalidated_too_early>(),
         exhibit<mbarrier_as_data>(), exhibit<count_too_small>(), exhibit<count_too_large>(),
         exhibit<wrong_first_parity>(), exhibit<parity_not_flipped>(), exhibit<phases_restart>(),
-        exhibit<answer_ignored>(), exhibit<too_few_bytes>(), exhibit<too_many_bytes>(),
-        exhibit<bytes_overflow>(), exhibit<consumer_exits>()}},
+        exhibit<late_lane>(), exhibit<answer_ignored>(), exhibit<too_few_bytes>(),
+        exhibit<too_many_bytes>(), exhibit<bytes_overflow>(), exhibit<consumer_exits>()}},
       {"06_tma",
        "TMA and the proxies",
        {exhibit<read_before_full>(), exhibit<no_empty_wait>(), exhibit<released_too_early>(),

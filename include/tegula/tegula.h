@@ -291,8 +291,8 @@ typedef struct tegula_token_strides {
  * With a workspace of tegula_attention_workspace bytes, few queries on many keys are computed by
  * more CTAs, each on a part of the keys.
  *
- * e4m3, a head_dim_v of its own, windows, softcap, sinks, lengths, pages and latent attention need
- * an sm_90.
+ * e4m3, a head_dim_v of its own, windows, softcap, sinks, lengths and pages need an sm_90 or an
+ * sm_100, latent attention and keys in parts an sm_90.
  */
 typedef struct tegula_attention_arguments {
   size_t struct_size;

@@ -151,7 +151,7 @@ E = np.zeros((1, 8, 2, 64), E4M3)
         (lambda: tegula.attention(T, T, T, out_dtype="f32"), "out_dtype is 'f32'; it must be"),
         (lambda: tegula.attention(E, E, E, q_descale=np.ones((2, 2), np.float32)), "an f32 for each batch and head of k, (1, 2)"),
         (lambda: tegula.attention(E, E, E, q_descale=1.0, v_descale=np.ones((1, 2), np.float32)), "must have the same"),
-        (lambda: tegula.attention(T, T, T, seqused_k=np.array([8, 8], np.int32), machine=tegula.Machine(arch="sm80")), "on sm_90 only"),
+        (lambda: tegula.attention(T, T, T, seqused_k=np.array([8, 8], np.int32), machine=tegula.Machine(arch="sm80")), "on an sm_90 and on an sm_100"),
     ],
 )
 def test_refusals_are_sentences(call: Any, sentence: str) -> None:

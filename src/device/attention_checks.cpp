@@ -186,10 +186,10 @@ class AttentionChecker : Checker {
                                         {"seqused_k", a_.seqused_k},
                                         {"page_table", a_.page_table}}) {
       optional_pointer(name, pointer, alignof(std::int32_t));
-      if (pointer != nullptr && compute_capability != 90)
+      if (pointer != nullptr && compute_capability != 90 && compute_capability != 100)
         refuse_argument(
             "attention: {} is given and the machine is sm_{}; sequences of their own lengths and paged keys are "
-            "computed on sm_90 only.",
+            "computed on an sm_90 and on an sm_100.",
             name, compute_capability);
     }
     if (a_.cu_seqlens_q != nullptr) extent("total_q", a_.total_q);

@@ -25,7 +25,7 @@ against float64, within a bound derived from the arithmetic; a result beyond it 
 Query i stands at key i + seq_k - seq_q. --causal hides the keys behind that place, a window those further from it.
 attention_sm80 computes head dims of 32, 64, 96, 128 and 256, equal for K and V, with --causal or without;
 attention_sm90, on an sm_90, everything; of --dtype e4m3, multiples of 16; attention_sm100, on an sm_100, head dims up to 192
-(of V 128) of 16-bit types and sequences of one length. --explain shows which is chosen and why, and runs nothing.
+(of V 128), with lengths and pages, but not keys in parts. --explain shows which is chosen and why, and runs nothing.
 
 Examples:
   tegula attention --seq-q 128 --heads 2 --head-dim 64

@@ -1,3 +1,5 @@
+#include <optional>
+
 #include "attention_problem.hpp"
 #include "correct_kernels.hpp"
 #include "serving_problem.hpp"
@@ -7,25 +9,30 @@ namespace {
 
 /// Few rows of grouped heads that do not divide a tile's, or more than a tile has; keys in pages
 /// and in parts, that end within a block; a sequence without queries, and one without keys.
-CorrectKernel serving_kernel(AttentionSm90Config const& c, int number) {
+template <class Family, class Config>
+CorrectKernel serving_kernel(Family family, Arch arch, Config const& c, int number) {
+  bool const small = block_m(c) == kAttentionConsumerRows;
+  std::optional<DType> out;  // none: as the type has it
+  if constexpr (requires { c.out; }) out = c.out;
   ServingProblem const p{.dtype = c.dtype,
+                         .out = out,
                          .head_dim = c.head_dim,
                          .head_dim_v = c.head_dim_v,
                          .heads = 3,
                          .kv_heads = 1,
-                         .queries = {c.consumers == 1 ? 2 : 30, 0, 1},
+                         .queries = {small ? 2 : block_m(c) / 4, 0, 1},
                          .keys = {c.stages * c.block_n + 9, 5, 0},
                          .packed_q = true,
                          .appended = {2, 0, 1},
                          .packed_new = true,
-                         .page_size = c.consumers == 1 ? 32 : 128,
+                         .page_size = small ? 32 : 128,
                          .causal = true,
                          .splits = 2};
-  return {"attention_sm90", to_string(c), [p, number](sim::Options const& options) {
+  return {family.name, to_string(c), [p, arch, number](sim::Options const& options) {
             return outcome_of([&](Outcome& outcome) {
               sim::Options few = options;
               few.multiprocessors = 3;
-              Machine const machine = Machine::simulated(Arch::sm90, few);
+              Machine const machine = Machine::simulated(arch, few);
               ServingResult const result = run(machine, p, ServingTables(p), number);
               outcome.output = bytes_of(result.lse);
               outcome.output.insert(outcome.output.end(), result.o.begin(), result.o.end());
@@ -40,7 +47,7 @@ void add_attention_sm90(std::vector<CorrectKernel>& all) {
   for (int i = 0; i < static_cast<int>(configurations(attention_sm90).size()); ++i) {
     AttentionSm90Config const& c = configuration(attention_sm90, i);
     if (c.serving) {
-      all.push_back(serving_kernel(c, i));
+      all.push_back(serving_kernel(attention_sm90, Arch::sm90, c, i));
       continue;
     }
     // Three CTAs, which take more tiles than that in turn; the last tile has few rows, and some of
@@ -73,6 +80,10 @@ void add_attention_sm90(std::vector<CorrectKernel>& all) {
 void add_attention_sm100(std::vector<CorrectKernel>& all) {
   for (int i = 0; i < static_cast<int>(configurations(attention_sm100).size()); ++i) {
     AttentionSm100Config const& c = configuration(attention_sm100, i);
+    if (c.serving) {
+      all.push_back(serving_kernel(attention_sm100, Arch::sm100, c, i));
+      continue;
+    }
     // One CTA computes two pairs of tiles, of which the last has few rows and its other tile none;
     // blocks of keys go more than once round the stages.
     AttentionProblem const p{.dtype = c.dtype,

@@ -15,6 +15,7 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -36,10 +37,10 @@ constexpr auto kLongest = std::chrono::seconds(60);
 struct Arguments {
   std::string root = ".";
   std::string list;  // the reviewed list: JSON
-  std::string json_file, markdown_file, only_case, only;
+  std::string json_file, markdown_file, kept_file, only_case, only;
   unsigned jobs = 0;
   int every = 1;
-  bool schedules = false, verbose = false;
+  bool once = false, schedules = false, verbose = false;
 };
 
 /// The last two parts of a path: what names a file in a mutant.
@@ -56,7 +57,8 @@ std::string source_line(std::string const& path, int line) {
   auto& lines = files[path];
   if (lines.empty()) {
     // A compiler cache may have made the path relative to the folder of the build.
-    std::size_t const inside = path.rfind("include/tegula/");
+    std::size_t inside = path.rfind("include/tegula/");
+    if (inside == std::string::npos) inside = path.rfind("tests/pipeline/");
     std::ifstream in(inside == std::string::npos ? path : TEGULA_SOURCE "/" + path.substr(inside));
     for (std::string text; std::getline(in, text);) lines.push_back(text);
   }
@@ -73,9 +75,16 @@ struct Job {
   std::string source, before;  // the line, and the one before
 };
 
+std::string text(sim::Mutant const& mutant) {
+  return fmt::format("{}:{}:{}:{}", mutant.file, mutant.line, to_string(mutant.operation),
+                     to_string(mutant.mutation));
+}
 std::string id(Job const& job, std::vector<MutatedKernel> const& kernels) {
-  return fmt::format("{}:{}:{}:{}:{}", kernels[job.kernel].name, job.mutant.file, job.mutant.line,
-                     to_string(job.mutant.operation), to_string(job.mutant.mutation));
+  return kernels[job.kernel].name + ":" + text(job.mutant);
+}
+/// The mutant, whichever case runs it.
+std::string mutant_id(Job const& job, std::vector<MutatedKernel> const& kernels) {
+  return kernels[job.kernel].kernel + ":" + text(job.mutant);
 }
 
 sim::Options default_options() {
@@ -143,12 +152,15 @@ class Pool {
  public:
   explicit Pool(unsigned processes) : processes_(processes) {}
 
-  /// `work(job)` in a process for each of `count` jobs; `done(job, result)` here, in any order.
-  template <class Work, class Done> void run(std::size_t count, Work work, Done done) {
+  /// `work(job)` in a process for each of `count` jobs that `wanted(job)` wants when its turn has
+  /// come; `done(job, result)` here, in any order.
+  template <class Wanted, class Work, class Done>
+  void run(std::size_t count, Wanted wanted, Work work, Done done) {
     std::size_t next = 0;
     while (next < count || !running_.empty()) {
-      while (next < count && running_.size() < processes_) start(next++, work);
-      wait(done);
+      for (; next < count && running_.size() < processes_; ++next)
+        if (wanted(next)) start(next, work);
+      if (!running_.empty()) wait(done);
     }
   }
 
@@ -347,6 +359,33 @@ void write_between_markers(std::string const& path, std::string const& text) {
   std::ofstream(path) << page;
 }
 
+/// Results of runs in a file, a line of JSON each: those of earlier calls are not run again.
+class KeptResults {
+ public:
+  explicit KeptResults(std::string const& path) {
+    if (path.empty()) return;
+    std::ifstream in(path);
+    for (std::string line; std::getline(in, line);) {
+      json entry = json::parse(line, nullptr, false);
+      if (entry.is_object()) results_[entry["id"]] = entry["result"];
+    }
+    out_.open(path, std::ios::app);
+    if (!out_) throw std::runtime_error(path + " cannot be written");
+  }
+  /// null: there is none
+  json const* find(std::string const& id) const {
+    auto const found = results_.find(id);
+    return found == results_.end() ? nullptr : &found->second;
+  }
+  void add(std::string const& id, json const& result) {
+    if (out_.is_open()) out_ << json{{"id", id}, {"result", result}}.dump() << std::endl;
+  }
+
+ private:
+  std::map<std::string, json> results_;
+  std::ofstream out_;
+};
+
 template <int... I> std::vector<MutatedKernel> kernels_of_cases(std::integer_sequence<int, I...>) {
   return {mutated_kernel<I>()...};
 }
@@ -387,16 +426,23 @@ int run(Arguments const& arguments) {
   if (arguments.every > 1) {  // each with all cases that execute its statement
     std::map<std::string, std::size_t> numbers;
     std::erase_if(jobs, [&](Job const& job) {
-      std::string const mutant =
-          kernels[job.kernel].kernel + id(job, kernels).substr(kernels[job.kernel].name.size());
-      std::size_t const number = numbers.emplace(mutant, numbers.size()).first->second;
+      std::size_t const number =
+          numbers.emplace(mutant_id(job, kernels), numbers.size()).first->second;
       return number % static_cast<std::size_t>(arguments.every) != 0;
     });
   }
   fmt::print("{} mutants of {} kernels\n", jobs.size(), kernels.size());
   std::fflush(stdout);
 
-  std::vector<json> results(jobs.size());
+  std::vector<json> results(jobs.size());  // null: not run
+  KeptResults kept(arguments.kept_file);
+  std::set<std::string> flagged;
+  auto const finish = [&](std::size_t i, json result) {
+    results[i] = std::move(result);
+    if (results[i]["result"] == "flagged") flagged.insert(mutant_id(jobs[i], kernels));
+  };
+  for (std::size_t i = 0; i < jobs.size(); ++i)
+    if (json const* const result = kept.find(id(jobs[i], kernels))) finish(i, *result);
   std::size_t finished = 0;
   auto const began = std::chrono::steady_clock::now();
   auto said = began;
@@ -404,11 +450,16 @@ int run(Arguments const& arguments) {
       .run(
           jobs.size(),
           [&](std::size_t i) {
+            return results[i].is_null() &&
+                   !(arguments.once && flagged.contains(mutant_id(jobs[i], kernels)));
+          },
+          [&](std::size_t i) {
             return run_mutant(kernels[jobs[i].kernel], jobs[i].mutant, expected[jobs[i].kernel],
                               arguments.schedules);
           },
           [&](std::size_t i, json result) {
-            results[i] = std::move(result);
+            kept.add(id(jobs[i], kernels), result);
+            finish(i, std::move(result));
             ++finished;
             auto const now = std::chrono::steady_clock::now();
             if (arguments.verbose) {
@@ -423,6 +474,7 @@ int run(Arguments const& arguments) {
   // Over the cases of a kernel.
   std::vector<Verdict> verdicts;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
+    if (results[i].is_null()) continue;
     Job const& job = jobs[i];
     json run = results[i];
     run["case"] = kernels[job.kernel].name;
@@ -497,6 +549,7 @@ int run(Arguments const& arguments) {
   if (!arguments.json_file.empty()) {
     json out = json::array();
     for (std::size_t i = 0; i < jobs.size(); ++i) {
+      if (results[i].is_null()) continue;
       Job const& job = jobs[i];
       auto const v = std::find_if(verdicts.begin(), verdicts.end(), [&](Verdict const& verdict) {
         return verdict.kernel == kernels[job.kernel].kernel && verdict.file == job.mutant.file &&
@@ -549,6 +602,9 @@ int main(int argc, char** argv) {
       .check(tegula::tool::whole_number(1, std::numeric_limits<int>::max()));
   line.add_option("--jobs", arguments.jobs,
                   "processes at a time (default: as many as there are cores)");
+  line.add_option("--keep", arguments.kept_file,
+                  "appends each result to this file, and does not run again what it holds already");
+  line.add_flag("--once", arguments.once, "does not run in other cases what one case has flagged");
   line.add_flag("--schedules", arguments.schedules,
                 "runs what is not flagged at other schedules, too");
   line.add_flag("--verbose", arguments.verbose, "prints each run");

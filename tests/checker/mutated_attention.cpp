@@ -63,6 +63,11 @@ constexpr AttentionCase kAttentionCases[] = {
      .queries = 260,  // of which most see no key
      .keys = {30, 30},
      .causal = true},
+    {.name = "attention_sm90_e4m3_unseen",  // more tiles in a row see no key than the queue holds
+     .config = {.dtype = DType::e4m3, .head_dim = 32, .head_dim_v = 32, .block_n = 32},
+     .queries = 516,
+     .keys = {4, 4},
+     .causal = true},
     {.name = "attention_sm90_parts",
      .config = {.head_dim = 64, .head_dim_v = 64, .block_n = 32, .consumers = 1, .serving = true},
      .heads = 6,

@@ -144,8 +144,9 @@ TEST(Selection, NeverTakesMoreWorkspaceThanThereIs) {
         a.workspace_bytes = bytes;
         AttentionSm90Config const c =
             configuration(attention_sm90, choose_attention(a, kDevice).configuration);
-        device::AttentionShares const shares = device::attention_shares(a, c, kDevice);
-        EXPECT_LE(device::partial_bytes(a, c, shares), bytes);
+        device::AttentionShares const shares =
+            device::attention_shares(a, device::serving_tile(c), kDevice);
+        EXPECT_LE(device::partial_bytes(a, device::serving_tile(c), shares), bytes);
         if (shares.parts > 1) {
           EXPECT_LE(shares.items() * c.consumers, device::kMostArrivals);
         }

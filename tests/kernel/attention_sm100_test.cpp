@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "attention_mutants.hpp"
 #include "attention_problem.hpp"
 
 namespace tegula {
@@ -19,6 +20,7 @@ class EverySm100Attention : public testing::TestWithParam<int> {};
 // Two CTAs' tiles, of which the last has few rows; blocks of keys more than once round the stages.
 TEST_P(EverySm100Attention, IsCorrectOverTheEdgesOfItsTiles) {
   AttentionSm100Config const& c = configuration(attention_sm100, GetParam());
+  if (c.serving) GTEST_SKIP() << "attention_sm100_serving_test.cpp has it";
   SCOPED_TRACE(to_string(c));
   for (bool const causal : {false, true})
     expect_correct(attention_sm100, blackwell(),
@@ -153,42 +155,15 @@ TEST(AttentionSm100, IsTheSameAtEverySchedule) {
 TEST(AttentionSm100, EveryRemovedFenceWaitArrivalAndCommitIsFound) {
   AttentionProblem p{.head_dim = 128, .seq_q = 1100, .seq_k = 384, .causal = true};
   p.q = p.k = [](std::mt19937_64& random) { return 3.0f * normal(random); };
-  Machine const lists = blackwell({.multiprocessors = 1, .list_marked = true});
-  AttentionResult const expected = run_on(attention_sm100, lists, p);
-  sim::Report const report = *lists.last_report();
-  int mutants = 0;
-  std::vector<Operation> survivors;
-  for (sim::MarkedStatement const& statement : report.marked) {
-    switch (statement.operation) {
-      case Operation::tcgen05_wait:
-      case Operation::tcgen05_fence:
-      case Operation::tcgen05_commit:
-      case Operation::mbarrier_wait:
-      case Operation::mbarrier_arrive:
-      case Operation::fence_proxy_async:
-      case Operation::bulk_wait_group_read:
-        break;
-      default:
-        continue;
-    }
-    ++mutants;
-    bool found = false;
-    try {
-      Machine const machine =
-          blackwell({.multiprocessors = 1,
-                     .mutant = sim::Mutant{statement.where.file, statement.where.line,
-                                           statement.operation, Mutation::removed}});
-      AttentionResult const result = run_on(attention_sm100, machine, p);
-      found = result.o != expected.o || result.lse != expected.lse;
-    } catch (std::exception const&) {
-      found = true;
-    }
-    if (found) continue;
-    survivors.push_back(statement.operation);
-    std::printf("%s:%d\n", statement.where.file, statement.where.line);
-  }
-  EXPECT_EQ(survivors, std::vector{Operation::tcgen05_fence});
-  EXPECT_GE(mutants, 20);
+  Survivors const mutants = survivors_of([&](sim::Options options, sim::Report* report) {
+    options.multiprocessors = 1;
+    Machine const machine = blackwell(options);
+    AttentionResult const result = run_on(attention_sm100, machine, p);
+    if (report != nullptr) *report = *machine.last_report();
+    return std::pair(result.o, result.lse);
+  });
+  EXPECT_EQ(mutants.survivors, std::vector{Operation::tcgen05_fence});
+  EXPECT_GE(mutants.count, 20);
 }
 
 TEST(AttentionSm100, IsChosenOnASimulatedBlackwell) {
@@ -198,8 +173,9 @@ TEST(AttentionSm100, IsChosenOnASimulatedBlackwell) {
     AttentionArguments packed = a;
     int const lengths[] = {10};
     packed.seqused_k = lengths;
-    EXPECT_THROW(choose_attention(packed, machine.properties(), {.kernel = attention_sm100}),
-                 argument_error);
+    AttentionChoice const choice = choose_attention(packed, machine.properties());
+    EXPECT_EQ(choice.kernel, FamilyId(attention_sm100));
+    EXPECT_TRUE(configuration(attention_sm100, choice.configuration).serving);
   });
 }
 

@@ -235,7 +235,9 @@ inline ServingResult run(Machine const& machine, ServingProblem const& p,
   };
   a.cu_seqlens_q = there(cu_q), a.cu_seqlens_k = there(cu_k);
   a.seqused_k = there(used), a.page_table = there(pages), a.cu_seqlens_new = there(cu_new);
-  AttentionConstraints const wanted{attention_sm90, configuration};
+  FamilyId const family =
+      machine.compute_capability() == 100 ? FamilyId(attention_sm100) : FamilyId(attention_sm90);
+  AttentionConstraints const wanted{family, configuration};
   Buffer<std::uint8_t> const workspace(
       machine, attention_workspace_bytes(a, machine.properties(), wanted), "workspace");
   a.workspace = workspace.size() == 0 ? nullptr : workspace.data();

@@ -40,6 +40,6 @@ struct parity_not_flipped : Kernel<32> {
 //     has waited before (05_mbarriers/parity_not_flipped.hpp:22), and which it has given back since
 //     by mbarrier.arrive on element 0 of empty (05_mbarriers/parity_not_flipped.hpp:24): what it
 //     gives back the second time it has not been given: a wait for phase 1, of parity 1, would see
-//     what comes next (32 times in all)
+//     what comes next (33 times in all)
 
 }  // namespace tegula::broken

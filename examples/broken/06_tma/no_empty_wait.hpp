@@ -38,5 +38,9 @@ struct no_empty_wait : Kernel<64> {
 //     it completes, would order them; that of warp 1 lane 0 (06_tma/no_empty_wait.hpp:21) is for
 //     phase 0, whose bytes nothing may overwrite but after an arrival that follows this access, and
 //     a wait for that (32 times in all)
+//   06_tma/no_empty_wait.hpp:21: kernel no_empty_wait, CTA (0, 0, 0), warp 1, lane 0:
+//     mbarrier_misuse: a wait for phase 0 of element 0 of full may come when phase 1 is complete,
+//     too: nothing has that one wait for this thread, which then waits for phase 2: an arrival
+//     after the wait, without which phase 1 is not complete, would order them
 
 }  // namespace tegula::broken

@@ -42,5 +42,10 @@ struct multicast_too_early : Kernel<64> {
 //     of the cluster issued (08_clusters/multicast_too_early.hpp:23): a wait for element 0 of full
 //     of CTA 1 of the cluster, on which it completes, by a thread of that CTA, an arrival of its on
 //     an mbarrier of CTA 0 after that, and a wait for it there would order them
+//   08_clusters/multicast_too_early.hpp:27: kernel multicast_too_early, CTA (1, 0, 0), warp 1, lane
+//     0: mbarrier_misuse: a wait for phase 0 of element 0 of full of CTA 1 of the cluster may come
+//     when phase 1 is complete, too: nothing has that one wait for this thread, which then waits
+//     for phase 2: an arrival after the wait, without which phase 1 is not complete, would order
+//     them
 
 }  // namespace tegula::broken

@@ -41,6 +41,10 @@ struct parity_of_the_ring : Kernel<64> {
 //   03_tma/parity_of_the_ring.hpp:33: kernel parity_of_the_ring, CTA (0, 0, 0), warp 1, lane 0:
 //     uninitialized_read: ld.shared reads row 0, column 0 of stage 1 of tile, which nobody has
 //     written (32 times in all)
+//   03_tma/parity_of_the_ring.hpp:26: kernel parity_of_the_ring, CTA (0, 0, 0), warp 0, lane 0:
+//     mbarrier_misuse: a wait for phase 0 of element 0 of empty may come when phase 1 is complete,
+//     too: nothing has that one wait for this thread, which then waits for phase 2: an arrival
+//     after the wait, without which phase 1 is not complete, would order them (2 times in all)
 //   03_tma/parity_of_the_ring.hpp:28: kernel parity_of_the_ring, CTA (0, 0, 0), warp 0, lane 0:
 //     async_overwrite: cp.async.bulk.tensor writes row 0, column 19 of stage 1 of tile, which warp
 //     1 lane 19 reads by ld.shared (03_tma/parity_of_the_ring.hpp:33), and nothing orders that

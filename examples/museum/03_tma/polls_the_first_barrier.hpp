@@ -45,6 +45,11 @@ struct polls_the_first_barrier : Kernel<64> {
 //     cp.async.bulk.tensor into it is in flight that warp 0 lane 0 issued
 //     (03_tma/polls_the_first_barrier.hpp:29): a wait for element 1 of full, on which it completes,
 //     would order them (64 times in all)
+//   03_tma/polls_the_first_barrier.hpp:27: kernel polls_the_first_barrier, CTA (0, 0, 0), warp 0,
+//     lane 0: mbarrier_misuse: a wait for phase -1 of element 1 of empty may come when phase 0 is
+//     complete, too: nothing has that one wait for this thread, which then waits for phase 1: an
+//     arrival after the wait, without which phase 0 is not complete, would order them (2 times in
+//     all)
 //   03_tma/polls_the_first_barrier.hpp:28: kernel polls_the_first_barrier, CTA (0, 0, 0), warp 0,
 //     lane 0: mbarrier_misuse: mbarrier.arrive.expect_tx on element 1 of full, which has had the
 //     one arrival of a phase that its init (broken/kernel.hpp:76) says (it waits for 2048 bytes):

@@ -57,5 +57,10 @@ struct multicast_over_a_peers_epilogue : Kernel<64> {
 //     (05_clusters/multicast_over_a_peers_epilogue.hpp:33): a wait for element 0 of full of CTA 1
 //     of the cluster, on which it completes, by a thread of that CTA, an arrival of its on an
 //     mbarrier of CTA 0 after that, and a wait for it there would order them
+//   05_clusters/multicast_over_a_peers_epilogue.hpp:37: kernel multicast_over_a_peers_epilogue, CTA
+//     (1, 0, 0), warp 1, lane 0: mbarrier_misuse: a wait for phase 0 of element 0 of full of CTA 1
+//     of the cluster may come when phase 1 is complete, too: nothing has that one wait for this
+//     thread, which then waits for phase 2: an arrival after the wait, without which phase 1 is not
+//     complete, would order them
 
 }  // namespace tegula::museum

@@ -53,8 +53,9 @@ template <auto C> class HeadLoads {
   int kv_head_;
 };
 
-/// Of packed heads' rows, from sequences of their own lengths, packed or in pages.
-template <AttentionSm90Config C> class SequenceLoads {
+/// Of packed heads' rows, from sequences of their own lengths, packed or in pages. C is the
+/// kernel's configuration.
+template <auto C> class SequenceLoads {
  public:
   using Params = AttentionSm90Params;
   using Work = typename SequenceTiles<C>::Work;
@@ -137,53 +138,71 @@ template <AttentionSm90Config C> class SequenceLoads {
 };
 
 /// Those of a configuration.
-template <AttentionSm90Config C>
+template <auto C>
 using AttentionLoads = std::conditional_t<C.serving, SequenceLoads<C>, HeadLoads<C>>;
 
 /// Zeros in the rows of Q that no load writes, where a group of heads does not divide a consumer's.
 /// By `threads` threads, before a barrier that those who read the rows take part in.
-template <AttentionSm90Config C, class S, int Stages = q_stages(C)>
+template <auto C, class S, int Stages = q_stages(C), int Rows = consumer_rows(C)>
 TEGULA_DEVICE void clear_unused_rows(AttentionServing const& serving, S const& sQ, int threads,
                                      SourceLocation where = SourceLocation::current()) {
   constexpr int piece = 128 / bits(C.dtype), pieces = C.head_dim / piece;
   int const used = serving.group * serving.positions;
-  int const count = (kAttentionConsumerRows - used) * pieces * Stages;
-  for (int i = thread_idx_here(); i < count; i += threads) {
-    int const row = i / (pieces * Stages), rest = i % (pieces * Stages);
-    auto const place = [&](auto... stage) {
-      return sQ.at(where, used + row, rest % pieces * piece, stage...);
-    };
-    if constexpr (Stages == 1)
-      st_shared(place(), RegisterBits<16>{}, where);
-    else
-      st_shared(place(rest / pieces), RegisterBits<16>{}, where);
+  int const count = (Rows - used) * pieces;
+#pragma unroll
+  for (int stage = 0; stage < Stages; ++stage) {
+    for (int i = thread_idx_here(); i < count; i += threads) {
+      auto const place = [&](auto... of_stage) {
+        return sQ.at(where, used + i / pieces, i % pieces * piece, of_stage...);
+      };
+      if constexpr (Stages == 1)
+        st_shared(place(), RegisterBits<16>{}, where);
+      else
+        st_shared(place(stage), RegisterBits<16>{}, where);
+    }
   }
-  fence_proxy_async_shared(where);  // before wgmma reads them
+  fence_proxy_async_shared(where);  // before the tensor core reads them
 }
 
-/// Zeros in the rows of V behind a sequence's last key, before a tile's last block of keys is used:
-/// P is 0 there, but 0 times what may lie there need not be. By `Threads` threads from number
-/// `First` of the CTA on, whose named barrier is `barrier`, before any reads the stage:
-/// (head_dim_v, block_n). Left out: by all warpgroups that compute.
+/// Keys of a tile's last block that its sequence has, where those behind them are to be cleared in
+/// V: P is 0 there, but 0 times what may lie there need not be. Else block_n.
+template <auto C, class Work>
+TEGULA_DEVICE int keys_to_keep(AttentionServing const& serving, Work const& work) {
+  KeyBlocks const blocks = work.blocks();
+  int const used = work.mask().seq_k - (blocks.last - 1) * C.block_n;
+  return !serving.clears_tail || blocks.empty() || used >= C.block_n ? C.block_n : used;
+}
+
+/// Zeros in the rows of V from key `used` of the block on, which lies in `stage`: (head_dim_v,
+/// block_n). By `Threads` threads, of which this is number `thread`; before they tell who reads it.
+template <auto C, int Threads, class S>
+TEGULA_DEVICE void clear_values_from(int used, S const& stage, int thread,
+                                     SourceLocation where = SourceLocation::current()) {
+  constexpr int piece = 128 / bits(C.dtype), pieces = C.head_dim_v / piece;
+  int const count = (C.block_n - used) * pieces;
+  for (int first = 0; first < count; first += Threads) {
+    int const i = first + thread;
+    if (i < count)
+      st_shared(stage.at(where, i % pieces * piece, used + i / pieces), RegisterBits<16>{}, where);
+  }
+  // The zeros, before the tensor core reads them, or TMA writes again.
+  fence_proxy_async_shared(where);
+}
+
+/// The same of a tile's last block of keys, before it is used. By `Threads` threads from number
+/// `First` of the CTA on, whose named barrier is `barrier`, before any reads the stage. Left out:
+/// by all warpgroups that compute.
 template <AttentionSm90Config C, int First = kWarpgroupSize,
           int Threads = kWarpgroupSize* warpgroups(C), class Work, class S, class Ring>
 TEGULA_DEVICE void clear_values_behind(AttentionServing const& serving, Work const& work,
                                        S const& stage, Ring const& ring,
                                        typename Ring::State const& state, int barrier,
                                        SourceLocation where = SourceLocation::current()) {
-  KeyBlocks const blocks = work.blocks();
-  int const used = work.mask().seq_k - (blocks.last - 1) * C.block_n;  // keys of the last block
-  if (!serving.clears_tail || blocks.empty() || used >= C.block_n) return;
+  int const used = keys_to_keep<C>(serving, work);
+  if (used == C.block_n) return;
   ring.wait(state, where);
-  constexpr int piece = 128 / bits(C.dtype), pieces = C.head_dim_v / piece;
-  int const count = (C.block_n - used) * pieces;
-  for (int first = 0; first < count; first += Threads) {
-    int const i = first + thread_idx_here() - First;
-    if (i < count)
-      st_shared(stage.at(where, i % pieces * piece, used + i / pieces), RegisterBits<16>{}, where);
-  }
-  fence_proxy_async_shared(where);  // the zeros, before wgmma reads them, or TMA writes again ...
-  cta::bar_sync(barrier, Threads, where);  // ... for any of the threads
+  clear_values_from<C, Threads>(used, stage, thread_idx_here() - First, where);
+  cta::bar_sync(barrier, Threads, where);
 }
 
 }  // namespace tegula

@@ -1,9 +1,14 @@
 #pragma once
 
+#include <type_traits>
+
 #include "tegula/arch/barrier.hpp"
+#include "tegula/arch/global.hpp"
 #include "tegula/arch/setmaxnreg.hpp"
+#include "tegula/arch/shared.hpp"
 #include "tegula/arch/tcgen05.hpp"
 #include "tegula/arch/warp.hpp"
+#include "tegula/kernel/attention_cleared_v.hpp"
 #include "tegula/kernel/attention_loads.hpp"
 #include "tegula/kernel/attention_output.hpp"
 #include "tegula/kernel/attention_scores.hpp"
@@ -14,6 +19,7 @@
 #include "tegula/pipeline/thread_pipeline.hpp"
 #include "tegula/pipeline/tma_pipeline.hpp"
 #include "tegula/sim/limits.hpp"
+#include "tegula/sim/mutable_values.hpp"
 #include "tegula/tensor/register_copy.hpp"
 #include "tegula/tensor/tensor_memory.hpp"
 #include "tegula/tensor/tma.hpp"
@@ -37,9 +43,14 @@ namespace tegula {
 ///     correction   a warpgroup    each block:  rescales O0, O1 where a maximum has grown; at the
 ///                                 end divides by the sums, and stages O
 ///     epilogue     a thread       has TMA store O
-///     empty        a warp         nothing, but for the allocation of tensor memory
+///     empty        a warp         nothing, but for the allocation of tensor memory; with
+///                                 `serving`, clears V behind a sequence's last key
 ///
-/// Elsewhere: what a tile is (attention_work.hpp), how it is loaded (attention_loads.hpp).
+/// With `serving`, where the rows behind a tile's are another sequence's, the epilogue is a warp
+/// that stores the rows that there are.
+///
+/// Elsewhere: what a tile is (attention_work.hpp), how it is loaded (attention_loads.hpp), how V is
+/// cleared (attention_cleared_v.hpp).
 /// docs/blackwell_attention.md draws the pipelines.
 ///
 /// Legend: m, g, s, t, r for matrices in global memory, their tiles, shared, tensor and register
@@ -86,14 +97,17 @@ template <AttentionSm100Config C> struct AttentionSm100 {
   // Given back by one tcgen05_commit each: they protect shared memory.
   using RingQ = TmaPipeline<tiles, 1>;  // load to mma; a stage is a tile's
   using Ring = TmaPipeline<C.stages, 1>;
+  using RingV = TmaPipeline<C.stages, C.serving ? 2 : 1>;  // ClearedV's warp gives back, too
   // Of each tile of Q, a stage each. S is given back as P; O, as what is rescaled, or stored.
-  using Scores = TensorMemoryPipeline<1, 4>;                         // mma to softmax
-  using Outputs = TensorMemoryPipeline<1, 4>;                        // mma to correction
-  using Statistics = ThreadPipeline<1, 4, 4>;                        // softmax to correction
-  using Staged = ThreadPipeline<2, 4, 1, StageReader::async_proxy>;  // correction to epilogue
-  using Tiles = HeadTiles<C>;
+  using Scores = TensorMemoryPipeline<1, 4>;   // mma to softmax
+  using Outputs = TensorMemoryPipeline<1, 4>;  // mma to correction
+  using Statistics = ThreadPipeline<1, 4, 4>;  // softmax to correction
+  using Staged = ThreadPipeline<2, 4, 1,       // correction to epilogue
+                                C.serving ? StageReader::threads : StageReader::async_proxy>;
+  using Cleared = std::conditional_t<C.serving, ClearedV<C>, RingV>;  // V, for mma
+  using Tiles = AttentionTiles<C>;
   using Work = typename Tiles::Work;
-  using Queue = TileQueue<2, 4 * tiles + 4 + 2, typename Tiles::Tile>;
+  using Queue = TileQueue<2, 4 * tiles + 4 + (C.serving ? 3 : 2), typename Tiles::Tile>;
 
   using MmaS = TensorMemoryMma<tensor_memory_mma(C.dtype, C.dtype, DType::f32, tile_m, block_n)>;
   using MmaO = TensorMemoryMma<tensor_memory_mma(C.dtype, C.dtype, DType::f32, tile_m, head_dim_v,
@@ -103,6 +117,7 @@ template <AttentionSm100Config C> struct AttentionSm100 {
   using AccumulatorS = typename RowsS::Accumulator;              // a thread's row: (1, block_n)
   using PartO = typename TensorMemoryRows<part_n>::Accumulator;  // (1, part_n)
   using Softmax = OnlineSoftmax<typename AccumulatorS::Map, C.exponential, T, 1>;
+  using ClearedStorage = std::conditional_t<C.serving, typename Cleared::Storage, NothingCleared>;
   static_assert(conflicts_of_threads<TileO, Map<Mode<Along<0, tile_m, 1>>>, 16> == 0);
   static constexpr sim::Limits limits = {.bank_conflicts = 0};
 
@@ -114,13 +129,15 @@ template <AttentionSm100Config C> struct AttentionSm100 {
     /// Of a row: the factor of O, or at the end the sum; and then the offset.
     float factor[tiles][tile_m], offset[tiles][tile_m];
     typename RingQ::Storage ring_q;
-    typename Ring::Storage ring_k, ring_v;
+    typename Ring::Storage ring_k;
+    typename RingV::Storage ring_v;
     typename Scores::Storage scores[tiles];
     typename Outputs::Storage outputs[tiles];
     typename Statistics::Storage statistics[tiles];
     typename Staged::Storage staged;
     typename Queue::Storage queue;
     TensorAddr tmem;
+    [[no_unique_address]] ClearedStorage cleared;
 
     template <class F> void name_buffers(F&& name) {
       name("Q", q);
@@ -147,15 +164,17 @@ template <AttentionSm100Config C> struct AttentionSm100 {
       name("tile full", queue.full);
       name("tile empty", queue.empty);
       name("tmem", tmem);
+      cleared.name_buffers(name);
     }
   };
   static_assert(sizeof(SharedStorage) <= shared_bytes(C) && shared_bytes(C) <= 227 * 1024);
 
   // Launched with 128 registers a thread: as many as the softmaxes take the others give.
-  static constexpr int softmax_registers = 192, correction_registers = 96, other_registers = 32;
+  static constexpr int other_registers = C.serving ? 48 : 32, correction_registers = 96,
+                       softmax_registers = (4 * 128 - correction_registers - other_registers) / 2;
 
   static constexpr char const* role(int warp) {
-    constexpr char const* single[] = {"mma", "load", "epilogue", "empty"};
+    constexpr char const* single[] = {"mma", "load", "epilogue", C.serving ? "clear" : "empty"};
     return warp < 4             ? "softmax 0"
            : warp < kCorrection ? "softmax 1"
            : warp < kMma        ? "correction"
@@ -168,10 +187,17 @@ template <AttentionSm100Config C> struct AttentionSm100 {
     SharedStorage& smem;
     TensorAddr tmem = 0;
     RingQ ring_q{smem.ring_q};
-    Ring ring_k{smem.ring_k}, ring_v{smem.ring_v};
+    Ring ring_k{smem.ring_k};
+    RingV ring_v{smem.ring_v};
     Staged staged{smem.staged};
     Queue queue{smem.queue};
 
+    TEGULA_DEVICE Cleared cleared() const {
+      if constexpr (C.serving)
+        return Cleared(smem.cleared);
+      else
+        return ring_v;
+    }
     // Of tile t of Q.
     TEGULA_DEVICE Scores scores(int t) const { return Scores(smem.scores[t]); }
     TEGULA_DEVICE Outputs outputs(int t) const { return Outputs(smem.outputs[t]); }
@@ -191,10 +217,12 @@ template <AttentionSm100Config C> struct AttentionSm100 {
     int const warp = warp::shfl(warp_id(), 0);  // known to be the same in all lanes
     Roles role{smem};
     if (thread_idx() == 0) {
-      for (TensorMap const* const map : {&p.q, &p.k, &p.v, &p.o}) prefetch_tensor_map(*map);
+      for (TensorMap const* const map : {&p.q, &p.k, &p.v}) prefetch_tensor_map(*map);
+      if constexpr (!C.serving) prefetch_tensor_map(p.o);
       role.ring_q.init();
       role.ring_k.init();
       role.ring_v.init();
+      if constexpr (C.serving) role.cleared().init();
       for (int t = 0; t < tiles; ++t) {
         role.scores(t).init();
         role.outputs(t).init();
@@ -204,6 +232,7 @@ template <AttentionSm100Config C> struct AttentionSm100 {
       role.queue.init();
       fence_mbarrier_init();
     }
+    if constexpr (C.serving) clear_unused_rows<C>(p.serving, tensor(smem.q), threads);
     SharedAddr const tmem_at = shared_address(&smem.tmem);
     if (warp == kEmpty) {
       tcgen05_alloc<kColumns>(tmem_at);
@@ -223,6 +252,8 @@ template <AttentionSm100Config C> struct AttentionSm100 {
       if (warp == kMma) multiply(p, role);
       if (warp == kLoad && warp::elect_one()) load(p, role);
       if (warp == kEpilogue) store(p, role);
+      if constexpr (C.serving)
+        if (warp == kEmpty) Cleared::template clear_all<Tiles>(p, role);
       warp::sync();
     }
     cta::sync();  // nobody uses tensor memory any more
@@ -240,7 +271,7 @@ template <AttentionSm100Config C> struct AttentionSm100 {
     auto const sV = tensor(role.smem.v);  // (head_dim_v, block_n, stages)
     deal_tiles<Tiles>(p, role.queue, [&](Work const& work, KeyBlocks const& blocks,
                                          auto const& take_next) {
-      HeadLoads<C> const loads{p, work};
+      AttentionLoads<C> const loads{p, work};
       auto const load_k = [&](int n) {
         loads.keys(n, sK(_, _, k.stage), role.ring_k.acquire(k, k_bytes));
         k.next();
@@ -328,7 +359,7 @@ template <AttentionSm100Config C> struct AttentionSm100 {
     for (int n = all.last - 1; n >= all.first; --n) {
       bool const more = n > all.first;
       if (more) role.ring_k.wait(own.k);
-      role.ring_v.wait(own.v);
+      role.cleared().wait(own.v);
 #pragma unroll
       for (int t = 0; t < tiles; ++t) {
         start_output(t, n);
@@ -363,7 +394,7 @@ template <AttentionSm100Config C> struct AttentionSm100 {
         copy(own_s, tSrS);
         tcgen05_wait_ld();
         tcgen05_pin(tSrS);
-        cap_and_mask<RowsS, C.exponential, block_n>(p.mask, blocks, work.rows(t), n,
+        cap_and_mask<RowsS, C.exponential, block_n>(work.mask(), blocks, work.rows(t), n,
                                                     p.softcap_scale * descale, tSrS);
         float scale_o;
         softmax.follow(tSrS, 0, scale_o);
@@ -493,28 +524,53 @@ template <AttentionSm100Config C> struct AttentionSm100 {
       st_global(p.out.lse + rows.lse_offset(p.out, row), total.log_sum_exp(), where);
   }
 
-  /// A warp, of which one thread has TMA store O, piece by piece.
+  /// A warp stores O, piece by piece: one thread of it by TMA; with `serving`, all of them.
   TEGULA_DEVICE static void store(Params const& p, Roles& role) {
     bool const leader = warp::elect_one();
     typename Staged::State staged;
     auto const sO = tensor(role.smem.o);  // (tile_m, output_n, stages)
     for (auto tile = role.queue.get(); Tiles::is_tile(tile); tile = role.queue.get()) {
-      RowBlock const at = Work{p, tile}.at();
-      auto const mO = tma_tensor<1, 0, 2, 3>(p.o)(_, _, at.head, at.batch);
-      auto const gO = local_tile<tile_m, output_n>(mO, _, _);  // (tile_m, output_n, rows, columns)
+      Work const work{p, tile};
 #pragma unroll 1
       for (int i = 0; i < tiles * output_pieces; ++i) {
         int const t = i / output_pieces, piece = i % output_pieces;
         role.staged.wait(staged);
-        if (leader) {
-          copy(StoreO{}, sO(_, _, staged.stage), gO(_, _, tiles * at.block + t, piece));
-          bulk_commit_group();
-          bulk_wait_group_read<0>();
-        }
+        auto const from = sO(_, _, staged.stage);  // (tile_m, output_n)
+        if constexpr (C.serving)
+          store_rows(p, work.rows(t), piece, from);
+        else if (leader)
+          store_tile(p, work.at(), t, piece, from);
         role.staged.release(staged.stage);
         staged.next();
       }
       role.queue.release();
+    }
+  }
+
+  /// A thread: a piece of tile t of the rows `at`, and waits until it has been read.
+  template <class S>
+  TEGULA_DEVICE static void store_tile(Params const& p, RowBlock const& at, int t, int piece,
+                                       S const& from) {
+    auto const mO = tma_tensor<1, 0, 2, 3>(p.o)(_, _, at.head, at.batch);
+    auto const gO = local_tile<tile_m, output_n>(mO, _, _);  // (tile_m, output_n, rows, columns)
+    copy(StoreO{}, from, gO(_, _, tiles * at.block + t, piece));
+    bulk_commit_group();
+    bulk_wait_group_read<0>();
+  }
+
+  /// A warp: the rows that there are, 16 bytes a lane, four rows at a time.
+  template <class Rows, class S>
+  TEGULA_DEVICE static void store_rows(Params const& p, Rows const& rows, int piece, S const& from,
+                                       SourceLocation where = SourceLocation::current()) {
+    constexpr int wide = 16 / sizeof(Out), lanes = output_n / wide;  // of a row
+    int const column = lane_id() % lanes * wide, of_o = piece * output_n + column;
+    if (of_o >= edge(p.out.head_dim_v, where)) return;
+    Out* const o = static_cast<Out*>(p.out.o) + of_o;
+#pragma unroll 4
+    for (int row = rows.first + lane_id() / lanes; row < tile_m; row += 32 / lanes) {
+      if (!rows.has(p.out, row, where)) continue;
+      st_global(o + rows.offset(p.out, row),
+                ld_shared<RegisterBits<16>>(from.at(where, row, column), where), where);
     }
   }
 };

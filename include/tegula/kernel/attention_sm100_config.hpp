@@ -20,6 +20,9 @@ struct AttentionSm100Config {
   int stages = 2;
   Exponential exponential = Exponential::ex2_approx;
   int polynomials = 0;  ///< of eight exponentials, those by the polynomial nevertheless
+  /// Sequences of their own lengths, paged keys and packed heads, as AttentionServing says; keys
+  /// are not split over CTAs.
+  bool serving = false;
 
   /// Tiles of Q in flight: what tensor memory has room for.
   static constexpr int consumers = 2;
@@ -30,6 +33,8 @@ struct AttentionSm100Config {
 /// Rows of a tile of Q: the lanes of tensor memory.
 constexpr int consumer_rows(AttentionSm100Config const&) { return kTensorLanes; }
 constexpr int block_m(AttentionSm100Config const& c) { return kTensorLanes * c.consumers; }
+/// Buffers of rows of Q: one for each tile.
+constexpr int q_stages(AttentionSm100Config const& c) { return c.consumers; }
 
 /// Tiles as MMA operands, in (mn, k): Q and K are K-major; V (head_dim_v, block_n) is MN-major as
 /// TMA brings it.
@@ -58,7 +63,8 @@ constexpr int shared_bytes(AttentionSm100Config const& c) {
 }
 
 /// What the Blackwell attention kernel is launched with: as attention_sm90, and a tensor map of O
-/// for boxes of o_tile. What is `serving` it has not.
+/// for boxes of o_tile, which is left empty with `serving`. Of `serving` it has no parts: keys are
+/// not split.
 struct AttentionSm100Params : AttentionSm90Params {
   TensorMap o;
 };

@@ -27,6 +27,8 @@ template <class Add> constexpr void list_attention_sm100(Add add) {
       add(c);
       c.exponential = Exponential::polynomial;
       add(c);
+      c.exponential = Exponential::ex2_approx, c.polynomials = 2, c.serving = true;
+      add(c);
     }
   }
   for (DType out : {DType::bf16, DType::f16}) {
@@ -37,6 +39,8 @@ template <class Add> constexpr void list_attention_sm100(Add add) {
       c.polynomials = 2;
       add(c);
       c.polynomials = 0;
+      add(c);
+      c.polynomials = 2, c.serving = true;
       add(c);
     }
   }
@@ -58,8 +62,10 @@ struct AttentionSm100Family {
   static constexpr auto table = detail::attention_sm100_table();
 
   /// bf16 at each head dim with a share of polynomials; f16 with none; e4m3 at two head dims, with
-  /// and without, into either type.
+  /// and without, into either type. For serving, bf16 and e4m3 at 64, bf16 at 128.
   static constexpr bool is_representative(Config const& c) {
+    if (c.serving)
+      return c.dtype == DType::bf16 ? c.head_dim <= 128 : c.out == DType::bf16 && c.head_dim == 64;
     if (c.dtype == DType::bf16) return c.polynomials > 0;
     if (c.dtype == DType::e4m3)
       return c.out == DType::bf16 ? c.head_dim == 128 && c.polynomials > 0

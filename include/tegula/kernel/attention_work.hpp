@@ -85,8 +85,8 @@ struct alignas(16) SequenceTile {
 
 /// Tiles of packed heads' rows of sequences of their own lengths, in parts of the keys: see
 /// AttentionServing. Indices run over the parts of all tiles, sequence by sequence, the last
-/// positions of each first.
-template <AttentionSm90Config C> struct SequenceTiles {
+/// positions of each first. C is the kernel's configuration.
+template <auto C> struct SequenceTiles {
   using Params = AttentionSm90Params;
   using Tile = SequenceTile;
   TEGULA_DEVICE static Tile none() { return {.batch = -1}; }
@@ -265,7 +265,7 @@ TEGULA_DEVICE void deal_tiles(Params const& p, Queue& queue, Fetch fetch) {
 }
 
 /// Those of a configuration.
-template <AttentionSm90Config C>
+template <auto C>
 using AttentionTiles = std::conditional_t<C.serving, SequenceTiles<C>, HeadTiles<C>>;
 
 }  // namespace tegula

@@ -4,8 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <utility>
 
+#include "attention_tensors.hpp"
+#include "describe.hpp"
 #include "problem.hpp"
+#include "tegula/device/tensor_map.hpp"
+#include "tegula/sim/tensor_map.hpp"
 
 namespace tegula::device {
 namespace {
@@ -19,14 +25,14 @@ constexpr double kMeanLength = 0.25;
 
 /// Query heads that share keys, as many of them as a tile packs so that there are the fewest tiles.
 /// A divisor of them, so that every tile packs as many.
-void pack(AttentionShares& shares, AttentionArguments const& a, AttentionSm90Config const& c) {
+void pack(AttentionShares& shares, AttentionArguments const& a, ServingTile const& tile) {
   std::int64_t const sharing = a.heads / *a.kv_heads;
-  for (std::int64_t group = 1; group <= std::min<std::int64_t>(sharing, kAttentionConsumerRows);
+  for (std::int64_t group = 1; group <= std::min<std::int64_t>(sharing, tile.consumer_rows);
        ++group) {
     if (sharing % group != 0) continue;
-    std::int64_t const positions = kAttentionConsumerRows / group,
-                       tiles =
-                           a.batch * (a.heads / group) * ceil_div(a.seq_q, positions * c.consumers);
+    std::int64_t const positions = tile.consumer_rows / group,
+                       tiles = a.batch * (a.heads / group) *
+                               ceil_div(a.seq_q, positions * tile.consumers);
     if (group > 1 && tiles >= shares.tiles) continue;
     shares.group = static_cast<int>(group), shares.positions = static_cast<int>(positions);
     shares.tiles = tiles;
@@ -34,20 +40,25 @@ void pack(AttentionShares& shares, AttentionArguments const& a, AttentionSm90Con
 }
 
 /// Blocks of keys that the rows of a tile see at most: those of the window, or all.
-int most_key_blocks(AttentionArguments const& a, AttentionSm90Config const& c, int positions) {
+int most_key_blocks(AttentionArguments const& a, ServingTile const& tile, int positions) {
   AttentionMask const mask = mask_of(a);
-  std::int64_t const all = ceil_div(*a.seq_k, c.block_n);
+  std::int64_t const all = ceil_div(*a.seq_k, tile.block_n);
   if (mask.left == AttentionMask::unlimited || mask.right == AttentionMask::unlimited)
     return static_cast<int>(all);
-  std::int64_t const keys = std::int64_t{mask.left} + mask.right + positions * c.consumers;
-  return static_cast<int>(std::min(all, ceil_div(keys, c.block_n) + 1));
+  std::int64_t const keys = std::int64_t{mask.left} + mask.right + positions * tile.consumers;
+  return static_cast<int>(std::min(all, ceil_div(keys, tile.block_n) + 1));
+}
+
+/// Rows of a consumer that there are.
+int partial_rows(AttentionArguments const& a, AttentionShares const& shares) {
+  return shares.group * static_cast<int>(std::min<std::int64_t>(shares.positions, a.seq_q));
 }
 
 /// Of a tile's rows in the workspace.
-std::int64_t bytes_of_part(AttentionArguments const& a, AttentionSm90Config const& c,
+std::int64_t bytes_of_part(AttentionArguments const& a, ServingTile const& tile,
                            AttentionShares const& shares) {
-  std::int64_t const rows = std::int64_t{partial_rows(a, shares)} * warpgroups(c);
-  return rows * attention_partial_row(c) * static_cast<std::int64_t>(sizeof(float));
+  std::int64_t const rows = std::int64_t{partial_rows(a, shares)} * tile.warpgroups;
+  return rows * tile.partial_row * static_cast<std::int64_t>(sizeof(float));
 }
 
 /// What the parts cost, in blocks of keys one after the other.
@@ -84,44 +95,51 @@ AttentionMask mask_of(AttentionArguments const& a) {
           .right = a.causal ? 0 : keys(a.window_right)};
 }
 
-AttentionShares attention_shares(AttentionArguments const& arguments, AttentionSm90Config const& c,
+AttentionShares attention_shares(AttentionArguments const& arguments, ServingTile const& tile,
                                  DeviceProperties const& device) {
   AttentionArguments const a = with_defaults(arguments);
   AttentionShares shares;
-  pack(shares, a, c);
-  shares.key_blocks = most_key_blocks(a, c, shares.positions);
+  pack(shares, a, tile);
+  shares.key_blocks = most_key_blocks(a, tile, shares.positions);
   // Where there are many queries, there are many tiles, and parts of them would take much memory.
   shares.uneven = a.batch > 1 && a.seq_q <= shares.positions &&
                   (a.seqused_k != nullptr || a.cu_seqlens_k != nullptr);
   // Parts that there may be: of tiles whose arrivals can be counted, with room for the rows of
   // each.
+  std::int64_t const bytes = bytes_of_part(a, tile, shares);
   std::int64_t const room =
-      std::min<std::int64_t>(kMostArrivals / (shares.tiles * warpgroups(c)),
-                             a.workspace_bytes / (shares.tiles * bytes_of_part(a, c, shares)));
+      bytes == 0 ? 1
+                 : std::min<std::int64_t>(kMostArrivals / (shares.tiles * tile.warpgroups),
+                                          a.workspace_bytes / (shares.tiles * bytes));
   int const most = static_cast<int>(std::clamp<std::int64_t>(room, 1, shares.key_blocks));
   int chosen = 1;
   if (a.splits) {
     chosen = static_cast<int>(std::min<std::int64_t>(*a.splits, most));
   } else {
     for (int parts = 2; parts <= most; ++parts)
-      if (cost_of_parts(shares, parts, c.block_n, device) <
-          cost_of_parts(shares, chosen, c.block_n, device))
+      if (cost_of_parts(shares, parts, tile.block_n, device) <
+          cost_of_parts(shares, chosen, tile.block_n, device))
         chosen = parts;
   }
   shares.part_blocks = static_cast<int>(ceil_div(shares.key_blocks, chosen));
   shares.parts = static_cast<int>(ceil_div(shares.key_blocks, shares.part_blocks));
-  shares.blocks_in_turn = cost_of_parts(shares, shares.parts, c.block_n, device);
+  shares.blocks_in_turn = cost_of_parts(shares, shares.parts, tile.block_n, device);
   return shares;
 }
 
-int partial_rows(AttentionArguments const& a, AttentionShares const& shares) {
-  return shares.group * static_cast<int>(std::min<std::int64_t>(shares.positions, a.seq_q));
+std::int64_t partial_bytes(AttentionArguments const& a, ServingTile const& tile,
+                           AttentionShares const& shares) {
+  return shares.parts == 1 ? 0 : shares.items() * bytes_of_part(a, tile, shares);
 }
 
-std::int64_t partial_bytes(AttentionArguments const& a, AttentionSm90Config const& c,
-                           AttentionShares const& shares) {
-  return shares.parts == 1 ? 0 : shares.items() * bytes_of_part(a, c, shares);
+std::int64_t best_workspace_bytes(AttentionArguments const& arguments, ServingTile const& tile,
+                                  DeviceProperties const& device) {
+  AttentionArguments a = with_defaults(arguments);
+  a.workspace_bytes = std::numeric_limits<std::int64_t>::max();
+  return partial_bytes(a, tile, attention_shares(a, tile, device));
 }
+
+namespace {
 
 std::string to_string(AttentionShares const& shares) {
   std::string const keys = shares.parts == 1
@@ -130,6 +148,127 @@ std::string to_string(AttentionShares const& shares) {
                                              shares.key_blocks, shares.parts, shares.part_blocks);
   return fmt::format("{} tiles of {} x {} heads and positions for each consumer, {}", shares.tiles,
                      shares.group, shares.positions, keys);
+}
+
+/// The tensor map for `tokens` tokens of `group` heads: (head_dim, head of the group, token, group,
+/// batch).
+TensorMapDescription packed_description(TokenTensor const& x, DType type, TmaBoxes const& boxes,
+                                        int group, int tokens) {
+  TensorMapDescription d = tensor_description(x, type, boxes);
+  d.rank = 5;
+  d.extents = {x.head_dim, group, x.seq, x.heads / group, x.batches};
+  auto const bytes = [&](std::int64_t extent, std::int64_t stride) {
+    return extent == 1 ? std::int64_t{16} : stride * bytes_of(type);
+  };
+  d.strides = {bytes(group, x.stride.head), bytes(x.seq, x.stride.seq),
+               bytes(x.heads / group, group * x.stride.head), bytes(x.batches, x.stride.batch)};
+  d.box = {boxes.box(0), group, tokens, 1, 1};
+  return d;
+}
+
+/// The same for boxes of `keys` keys.
+TensorMapDescription key_description(TokenTensor const& x, DType type, TmaBoxes const& boxes,
+                                     int keys) {
+  TensorMapDescription d = tensor_description(x, type, boxes);
+  d.box[1] = keys;
+  return d;
+}
+
+/// Keys of a box of K or V: a block's, or of a page that is smaller.
+int box_keys(AttentionArguments const& a, ServingTile const& tile) {
+  bool const paged = a.page_table != nullptr && a.page_size < tile.block_n;
+  return paged ? static_cast<int>(a.page_size) : tile.block_n;
+}
+
+/// What the kernel is told.
+AttentionServing serving_of(AttentionArguments const& a, ServingTile const& tile,
+                            AttentionShares const& shares) {
+  bool const paged = a.page_table != nullptr, packed = a.cu_seqlens_q != nullptr;
+  int const heads = static_cast<int>(a.heads / shares.group);
+  std::int64_t const queries = query_extents(a).seq;
+  return {.q_begin = a.cu_seqlens_q,
+          .k_begin = a.cu_seqlens_k,
+          .k_length = a.seqused_k,
+          .new_keys = {a.cu_seqlens_new, static_cast<int>(a.seq_new)},
+          .page_table = a.page_table,
+          .table_stride = *a.page_table_stride,
+          .pages = static_cast<int>(a.pages),
+          .page_size = paged ? static_cast<int>(a.page_size) : 1,
+          .by_page_size = Divisor(paged ? static_cast<int>(a.page_size) : 1),
+          .box_keys = box_keys(a, tile),
+          .clears_tail = needs_serving(a),
+          .batches = static_cast<int>(a.batch),
+          .heads = heads,
+          .by_heads = Divisor(heads),
+          .group = shares.group,
+          .by_group = Divisor(shares.group),
+          .positions = shares.positions,
+          .part_blocks = shares.part_blocks,
+          .most_blocks = shares.key_blocks,
+          .partial_rows = partial_rows(a, shares),
+          .partial = static_cast<float*>(a.workspace),
+          .lse_batch = packed ? 0 : a.heads * queries,
+          .lse_head = queries};
+}
+
+}  // namespace
+
+std::string serving_remark(AttentionArguments const& arguments, ServingTile const& tile,
+                           DeviceProperties const& device) {
+  AttentionArguments const a = with_defaults(arguments);
+  std::string remark = a.k_new != nullptr ? "append_keys appends the new keys before; " : "";
+  remark += to_string(attention_shares(a, tile, device));
+  if (tile.partial_row == 0) return remark;
+  return remark + fmt::format("; of a workspace it could use {} bytes, and has {}",
+                              best_workspace_bytes(a, tile, device), a.workspace_bytes);
+}
+
+void lower_operands(Machine const& machine, AttentionArguments const& a, bool serving,
+                    ServingTile const& tile, OperandBoxes const& boxes, AttentionSm90Params& p) {
+  DeviceProperties const device = machine.properties();
+  auto const [q, k, v] = attention_operands(a);
+  std::int64_t sharing = a.heads / *a.kv_heads;
+  if (serving) {
+    AttentionShares const shares = attention_shares(a, tile, device);
+    p.serving = serving_of(a, tile, shares);
+    p.ctas = static_cast<int>(std::min<std::int64_t>(shares.items(), device.multiprocessors));
+    p.q = encode(machine, packed_description(q, a.dtype, boxes.q, shares.group, shares.positions));
+    sharing /= shares.group;
+  } else {
+    p.order = attention_order(a, tile.rows(), device);
+    p.ctas = attention_grid(p.order, device);
+    p.q = encode(machine, tensor_description(q, a.dtype, boxes.q));
+  }
+  p.k = encode(machine, key_description(k, a.dtype, boxes.k, box_keys(a, tile)));
+  p.v = encode(machine, key_description(v, a.dtype, boxes.v, box_keys(a, tile)));
+  p.heads_per_kv_head = Divisor(static_cast<int>(sharing));
+}
+
+std::vector<sim::GlobalTensor> describe_serving(AttentionSm90Params const& p) {
+  std::vector<GlobalTensor> tensors;
+  for (auto const& [name, map] : {std::pair("K", &p.k), std::pair("V", &p.v)}) {
+    auto const x = sim::decode(*map);
+    if (!x || x->rank != 4) continue;
+    auto const stride = [&](std::size_t axis) { return x->strides[axis - 1] / bytes_of(x->dtype); };
+    tensors.push_back(tokens(name, x->dtype, x->address, x->extents[1], x->extents[0],
+                             x->extents[2], x->extents[3], {stride(3), stride(1), stride(2)},
+                             Coverage::any));
+  }
+  auto const q = sim::decode(p.q);
+  if (!q || q->rank != 5) return tensors;
+  auto const stride = [&](std::size_t axis) { return q->strides[axis - 1] / bytes_of(q->dtype); };
+  tensors.push_back(tensor("Q", q->dtype, q->address,
+                           {{"row", q->extents[2], stride(2)},
+                            {"column", q->extents[0], 1},
+                            {"head of its group", q->extents[1], stride(1)},
+                            {"group", q->extents[3], stride(3)},
+                            {"batch", q->extents[4], stride(4)}},
+                           Coverage::any));
+  bool const one_length = p.serving.q_begin == nullptr;
+  tensors.push_back(tokens("O", p.out.type, p.out.o, q->extents[2], p.out.head_dim_v, p.out.heads,
+                           q->extents[4], p.out.stride,
+                           one_length ? Coverage::written : Coverage::any));
+  return tensors;
 }
 
 }  // namespace tegula::device

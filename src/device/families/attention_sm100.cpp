@@ -29,7 +29,10 @@ char const* FamilyTraits<AttentionSm100Family>::check(AttentionArguments const& 
   if (a.head_dim > c.head_dim) return "less than the head dimension";
   if (*a.head_dim_v > c.head_dim_v) return "less than the head dimension of V";
   if (c.exponential != a.exponential) return "another exponential";
-  if (needs_serving(a)) return "sequences of one length in one piece";
+  if (c.serving != needs_serving(a))
+    return c.serving ? "sequences of their own lengths" : "sequences of one length in one piece";
+  if (a.page_table != nullptr && a.page_size % c.block_n != 0 && c.block_n % a.page_size != 0)
+    return "pages of another size";
   if (static_cast<std::size_t>(shared_bytes(c)) > device.shared_bytes)
     return "more shared memory than the device has";
   return nullptr;
@@ -39,14 +42,22 @@ double FamilyTraits<AttentionSm100Family>::cost(AttentionArguments const& argume
                                                 AttentionSm100Config const& c,
                                                 DeviceProperties const& device) {
   AttentionArguments const a = with_defaults(arguments);
-  AttentionRounds const all = attention_rounds(a, block_m(c), c.block_n, device);
   constexpr double multiply_adds = 4096, exponentials = 16, fused = 128;  // a cycle
   constexpr double polynomial = 11;                                       // instructions
   double const by_polynomial = c.exponential == Exponential::polynomial ? 1.0 : c.polynomials / 8.0;
   double const cycles = std::max({(c.head_dim + c.head_dim_v) / multiply_adds * bits(c.dtype) / 16,
                                   (1 - by_polynomial) / exponentials,
                                   (3 + polynomial * by_polynomial) / fused});  // of an element of S
-  return all.rounds * all.key_blocks * c.block_n * block_m(c) * cycles;
+  double const block = c.block_n * block_m(c) * cycles;
+  if (c.serving) return attention_shares(a, serving_tile(c), device).blocks_in_turn * block;
+  AttentionRounds const all = attention_rounds(a, block_m(c), c.block_n, device);
+  return all.rounds * all.key_blocks * block;
+}
+
+std::string FamilyTraits<AttentionSm100Family>::remark(AttentionArguments const& arguments,
+                                                       AttentionSm100Config const& c,
+                                                       DeviceProperties const& device) {
+  return c.serving ? serving_remark(arguments, serving_tile(c), device) : std::string{};
 }
 
 AttentionSm100Params FamilyTraits<AttentionSm100Family>::lower(Machine const& machine,
@@ -54,19 +65,11 @@ AttentionSm100Params FamilyTraits<AttentionSm100Family>::lower(Machine const& ma
                                                                AttentionChoice const& choice) {
   AttentionArguments const a = with_defaults(arguments);
   AttentionSm100Config const& c = configuration(attention_sm100, choice.configuration);
-  auto const [q, k, v] = attention_operands(a);
-  auto const map = [&](TokenTensor const& x, OperandTile const& tile) {
-    return encode(machine, tensor_description(x, a.dtype, tma_boxes(tile)));
-  };
-  AttentionSm100Params p{
-      attention_params(a),
-      encode(machine, tensor_description(attention_output(a), *a.out, tma_boxes(o_tile(c))))};
-  p.order = attention_order(a, block_m(c), machine.properties());
-  p.ctas = attention_grid(p.order, machine.properties());
-  p.q = map(q, q_tile(c));
-  p.k = map(k, k_tile(c));
-  p.v = map(v, loaded_v_tile(c));
-  p.heads_per_kv_head = Divisor(static_cast<int>(a.heads / *a.kv_heads));
+  AttentionSm100Params p{attention_params(a), {}};
+  lower_operands(machine, a, c.serving, serving_tile(c),
+                 {tma_boxes(q_tile(c)), tma_boxes(k_tile(c)), tma_boxes(loaded_v_tile(c))}, p);
+  if (!c.serving)
+    p.o = encode(machine, tensor_description(attention_output(a), *a.out, tma_boxes(o_tile(c))));
   return p;
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "attention_serving.hpp"
 #include "attention_tensors.hpp"
 #include "family_traits.hpp"
 #include "problem.hpp"
@@ -18,6 +19,16 @@ template <> struct FamilyTraits<AttentionSm100Family> {
   static char const* check(AttentionArguments const& arguments, AttentionSm100Config const& c,
                            DeviceProperties const& device);
 
+  /// How a serving configuration shares a problem out, for the plan's reason; of another, nothing.
+  static std::string remark(AttentionArguments const& a, AttentionSm100Config const& c,
+                            DeviceProperties const& device);
+
+  /// Keys are not computed in parts.
+  static std::int64_t workspace_bytes(AttentionArguments const&, AttentionSm100Config const&,
+                                      DeviceProperties const&) {
+    return 0;
+  }
+
   /// What the choice weighs: the cycles of the busiest unit of the CTA that has the most tiles, by
   /// a B200's published rates. Nothing here was measured.
   static double cost(AttentionArguments const& arguments, AttentionSm100Config const& c,
@@ -28,11 +39,13 @@ template <> struct FamilyTraits<AttentionSm100Family> {
 
   /// The blocks of rows are dealt out dynamically where some take longer than others.
   static void on_stream(AttentionSm100Params& p, void* workspace) {
-    if (p.order.last_first) p.counter = static_cast<TileCounter*>(workspace);
+    if (p.serving.box_keys > 0 || p.order.last_first)
+      p.counter = static_cast<TileCounter*>(workspace);
   }
 
   static std::vector<sim::GlobalTensor> describe(AttentionSm100Config const& c,
                                                  AttentionSm100Params const& p) {
+    if (c.serving) return describe_serving(p);
     return describe_heads(p, consumer_rows(c), c.block_n);
   }
 
@@ -45,6 +58,7 @@ template <> struct FamilyTraits<AttentionSm100Family> {
     s += fmt::format(" d{} {}x{} {} stages {}", dims, block_m(c), c.block_n, c.stages,
                      text(c.exponential));
     if (c.polynomials > 0) s += fmt::format(", {} of 8 polynomial", c.polynomials);
+    if (c.serving) s += " serving";
     return s;
   }
 

@@ -17,6 +17,7 @@
 #include "checker/races.hpp"
 #include "checker/shared_state.hpp"
 #include "checker/tensor_shadow.hpp"
+#include "checker/wait_order.hpp"
 #include "machine/cluster.hpp"
 #include "machine/observers.hpp"
 
@@ -59,6 +60,7 @@ class Checker {
   // What orders them (order.cpp).
 
   void warp_synchronised(Cta& cta, std::uint32_t lanes);
+  void warpgroup_met(Cta& cta);
   void barrier_arrived(Cta& cta, int id);
   void barrier_completed(Cta& cta, int id, std::uint32_t waiting, bool waits);
   void cluster_barrier_arrived(Cta& cta, Warp const& warp, bool relaxed);
@@ -126,6 +128,7 @@ class Checker {
     Published complete_wide;
     std::vector<PeerAccess> accesses;  ///< that no wait has ordered before the CTA's exit
     std::unique_ptr<PhaseHistory> phases;
+    WaitOrder::OfMbarrier waits;
   };
   struct OfThread {
     /// The mbarriers that it has initialised, and when; the first `fenced_inits` before a
@@ -147,6 +150,7 @@ class Checker {
     CopyShadow copies;
     TensorShadow tensor;
     std::array<Published, kBarriers> barriers;  ///< by the warps that have arrived at each
+    std::array<Published, kBarriers> waits;     ///< likewise, for the order of waits
     std::vector<OfMbarrier> mbarriers;          ///< by MbarrierState::number
     std::vector<PeerAccess> peer_accesses;  ///< loads and stores of its shared memory by its peers
     std::vector<Time> register_times;       ///< of each warpgroup's latest setmaxnreg
@@ -211,6 +215,7 @@ class Checker {
   void check_visible(Cta& cta, MbarrierState const& mbarrier, InFlight const& operation);
   void invalidated_early(Cta& cta, MbarrierState const& mbarrier, SourceLocation where,
                          Conflict const& conflict);
+  void check_waits(Cta& cta, MbarrierState const& mbarrier);
   void check_given_back(Cta& cta, OfMbarrier& mbarrier, std::int64_t phase, SourceLocation where);
   void release_into(Cta& cta, OfMbarrier& mbarrier, bool relaxed, bool wide);
   void check_peers_at_exit(Cta& cta);
@@ -241,6 +246,8 @@ class Checker {
   std::set<std::tuple<int, int, int, std::int64_t>> tests_;
   Published cluster_arriving_;  ///< by the warps that have arrived at the cluster's barrier since
   Published cluster_complete_;  ///< by those of its latest phase
+  WaitOrder wait_order_;
+  Published cluster_arriving_waits_, cluster_complete_waits_;  ///< likewise, for the order of waits
   /// What the issuer of each tcgen05.commit in flight knew: it is over when the commit arrives.
   std::map<InFlight const*, Published> commits_;
 };

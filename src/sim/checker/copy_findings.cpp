@@ -123,6 +123,7 @@ void Checker::copy_retired(Cta& cta, AsyncCopy const& copy, Thread const& issuer
 /// All that the thread's copies before it wrote is known to those who wait for the phase.
 void Checker::copies_arrived(Cta& cta, MbarrierState const& mbarrier, InFlight const& operation) {
   if (!races_) return;
+  wait_order_.told(of(cta, mbarrier).waits, operation);
   if (operation.instruction == Instruction::tcgen05_commit)
     return commit_arrived(cta, mbarrier, operation);
   Causality& causality = agents_.causality();

@@ -92,6 +92,7 @@ void Checker::issuing(Cluster& cluster, InFlight& operation) {
 }
 
 void Checker::issued(Cluster& cluster, InFlight& operation) {
+  if (races_ && operation.mbarrier.bytes != 0) wait_order_.issued(cluster.current(), operation);
   if (races_ && operation.mbarrier.bytes != 0 && !operation.arrives) {
     Cta& cta = cluster.cta(operation.mbarrier.cta);
     MbarrierState const& mbarrier = *cta.mbarrier_at(operation.mbarrier.address);

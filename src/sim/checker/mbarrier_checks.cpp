@@ -67,6 +67,7 @@ void Checker::mbarrier_arrived(Cta& cta, MbarrierState const& mbarrier, Instruct
   if (!races_) return;
   check_given_back(cta, own, mbarrier.phase, where);
   release_into(cta, own, relaxed, wide);
+  wait_order_.release(thread, own.waits.arriving);
 }
 
 /// The current thread arrives. What it has waited for just before that, this mbarrier's arrivals
@@ -100,9 +101,11 @@ void Checker::check_given_back(Cta& cta, OfMbarrier& mbarrier, std::int64_t phas
 
 /// An operation has landed, and completes on the mbarrier: who waits for that knows its writes.
 void Checker::bytes_completed(Cta& cta, MbarrierState const& mbarrier, InFlight* operation) {
-  if (!races_ || operation == nullptr) return;
-  Causality& causality = agents_.causality();
+  if (!races_) return;
   OfMbarrier& own = of(cta, mbarrier);
+  if (operation == nullptr) return wait_order_.release(cta.current_thread(), own.waits.arriving);
+  wait_order_.told(own.waits, *operation);
+  Causality& causality = agents_.causality();
   std::uint16_t const by = operation->remembered.site;
   Time const now = causality.tick();
   for (SharedRange const& range : operation->writes) {
@@ -123,6 +126,30 @@ void Checker::phase_completed(Cta& cta, MbarrierState const& mbarrier) {
   agents_.causality().merge(own.complete_wide, own.arriving_wide);
   own.arriving_wide.clear();
   own.phases->completed(agents_.causality().now());
+  check_waits(cta, mbarrier);
+}
+
+/// A phase is complete: nobody may come to a wait for the one before any more.
+void Checker::check_waits(Cta& cta, MbarrierState const& mbarrier) {
+  auto const late = wait_order_.completed(of(cta, mbarrier).waits);
+  if (!late) return;
+  std::string const text = cta.shared_place(mbarrier.address);
+  std::int64_t const phase = mbarrier.phase - 2;
+  Culprit const who = culprit(late->thread);
+  cta.report(
+      FindingKind::mbarrier_misuse, late->where, who, cta.buffer_name(mbarrier.address), text,
+      fmt::format("a wait for phase {} of {} may come when phase {} is complete, too: nothing has "
+                  "that one wait for this thread, which then waits for phase {}",
+                  phase, text, phase + 1, phase + 2),
+      {{},
+       {-1, -1, -1},
+       late->other_lane >= 0
+           ? fmt::format("a warp::sync after the wait, before what lane {} does then, would order "
+                         "them",
+                         late->other_lane)
+           : fmt::format("an arrival after the wait, without which phase {} is not complete, would "
+                         "order them",
+                         phase + 1)});
 }
 
 /// PTX ISA, mbarrier.test_wait: .acquire, of what those who arrived have released, and of the
@@ -134,6 +161,7 @@ void Checker::phase_passed(Cta& cta, MbarrierState const& mbarrier, Thread const
     std::erase_if(own.accesses,
                   [&](PeerAccess const& access) { return access.mbarrier_phase < mbarrier.phase; });
   if (!races_) return;
+  wait_order_.waited(own.waits, thread, where);
   own.phases->waited(thread.agent, mbarrier.phase - 1, where);
   of(thread).waited = own.phases.get();
   Causality& causality = agents_.causality();

@@ -17,6 +17,9 @@ void Checker::start(Cluster& cluster, GlobalOrder* order) {
   global_races_.start(cluster, order);
   cluster_arriving_.clear();
   cluster_complete_.clear();
+  cluster_arriving_waits_.clear();
+  cluster_complete_waits_.clear();
+  if (races_) wait_order_.start(cluster.ctas(), kernel.threads);
   tests_.clear();
   commits_.clear();
   threads_.resize(static_cast<std::size_t>(cluster.ctas() * kernel.threads));
@@ -36,6 +39,7 @@ void Checker::start(Cluster& cluster, GlobalOrder* order) {
     own.copies.reset(kernel.shared_bytes);
     own.tensor.reset();
     own.barriers = {};
+    own.waits = {};
     own.mbarriers.clear();
     own.peer_accesses.clear();
     own.register_times.assign(static_cast<std::size_t>((kernel.threads + 127) / 128), 0);
@@ -47,28 +51,39 @@ void Checker::warp_synchronised(Cta& cta, std::uint32_t lanes) {
   agents_.causality().synchronize(agent(cta, 0), lanes);
 }
 
+void Checker::warpgroup_met(Cta& cta) { wait_order_.warpgroup_met(cta.current_thread()); }
+
 void Checker::barrier_arrived(Cta& cta, int id) {
   // PTX ISA, bar: bar.sync orders the accesses before it of all participating threads, those that
   // arrive by bar.arrive too, before those that follow; bar.arrive itself waits for nothing.
-  if (races_)
-    agents_.causality().release(agent(cta, 0), kFullWarp,
-                                of(cta).barriers[static_cast<std::size_t>(id)]);
+  if (!races_) return;
+  auto const at = static_cast<std::size_t>(id);
+  agents_.causality().release(agent(cta, 0), kFullWarp, of(cta).barriers[at]);
+  wait_order_.release(cta.current_thread(), of(cta).waits[at]);
 }
 
 void Checker::barrier_completed(Cta& cta, int id, std::uint32_t waiting, bool waits) {
   if (!races_) return;
   Causality& causality = agents_.causality();
   Published& arrived = of(cta).barriers[static_cast<std::size_t>(id)];
-  if (waits) causality.acquire(agent(cta, 0), kFullWarp, arrived);
-  for (; waiting != 0; waiting &= waiting - 1)
-    causality.acquire(cta.rank() * cta.threads() + 32 * std::countr_zero(waiting), kFullWarp,
-                      arrived);
+  Published& waits_of_arrived = of(cta).waits[static_cast<std::size_t>(id)];
+  if (waits) {
+    causality.acquire(agent(cta, 0), kFullWarp, arrived);
+    wait_order_.acquire(cta.current_thread(), waits_of_arrived);
+  }
+  for (; waiting != 0; waiting &= waiting - 1) {
+    Thread const& first = cta.thread(32 * std::countr_zero(waiting));
+    causality.acquire(first.agent, kFullWarp, arrived);
+    wait_order_.acquire(first, waits_of_arrived);
+  }
   arrived.clear();
+  waits_of_arrived.clear();
 }
 
 void Checker::cluster_barrier_arrived(Cta& cta, Warp const& warp, bool relaxed) {
   if (!races_) return;
   Causality& causality = agents_.causality();
+  wait_order_.release(cta.thread(32 * warp.index), cluster_arriving_waits_);
   if (!relaxed) causality.release(agent(cta, 0), kFullWarp, cluster_arriving_);
   // PTX ISA, fence.mbarrier_init: a release for the thread's mbarrier.init before it, and nothing
   // else, that the relaxed arrival completes.
@@ -84,11 +99,15 @@ void Checker::cluster_barrier_arrived(Cta& cta, Warp const& warp, bool relaxed) 
 void Checker::cluster_barrier_completed() {
   cluster_complete_ = std::move(cluster_arriving_);
   cluster_arriving_.clear();
+  cluster_complete_waits_ = std::move(cluster_arriving_waits_);
+  cluster_arriving_waits_.clear();
 }
 
 void Checker::cluster_barrier_passed(Cta& cta, Warp const& warp) {
-  if (races_)
-    agents_.causality().acquire(cta.thread(32 * warp.index).agent, kFullWarp, cluster_complete_);
+  if (!races_) return;
+  Thread const& first = cta.thread(32 * warp.index);
+  agents_.causality().acquire(first.agent, kFullWarp, cluster_complete_);
+  wait_order_.acquire(first, cluster_complete_waits_);
 }
 
 void Checker::memory_fenced(Cta& cta, Scope scope, SourceLocation where) {

@@ -10,7 +10,7 @@ namespace {
 constexpr int kManyReaders = 8;
 /// Readers of a piece that are remembered, at most: they hold the shadow below 100 bytes for
 /// each byte.
-constexpr int kMostReaders = 20;
+constexpr int kMostReaders = 32;
 
 std::uint64_t key_of(Instruction instruction, SourceLocation where) {
   return static_cast<std::uint64_t>(where.line) << 8 | static_cast<std::uint64_t>(instruction);
@@ -140,12 +140,29 @@ void RaceShadow::prune(std::uint32_t piece, int warp, std::array<std::uint32_t, 
   }
 }
 
-/// Makes room for one reader more: of kMostReaders, the first that was noted is forgotten.
+/// Makes room for one reader more: what a warp has read on a line at several times counts as read
+/// at the first of them. Where that is not enough, the first that was noted is forgotten.
 void RaceShadow::make_room(std::uint32_t piece) {
   int count = 0;
+  for (std::uint32_t at = heads_[piece]; at != 0; at = readers_[at].next, ++count) {
+    Reader& reader = readers_[at];
+    if (reader.kind != ReaderKind::lanes) continue;
+    for (std::uint32_t* link = &reader.next; *link != 0;) {
+      Reader const& earlier = readers_[*link];
+      if (earlier.kind != reader.kind || earlier.warp != reader.warp ||
+          earlier.site != reader.site || earlier.async != reader.async) {
+        link = &readers_[*link].next;
+        continue;
+      }
+      for (std::size_t w = 0; w < 4; ++w) reader.lanes[w] |= earlier.lanes[w];
+      reader.time = std::min(reader.time, earlier.time);
+      drop(*link);
+    }
+  }
+  if (count < kMostReaders) return;
   std::uint32_t* link = &heads_[piece];
-  while (*link != 0 && ++count < kMostReaders) link = &readers_[*link].next;
-  while (*link != 0) drop(*link);
+  while (readers_[*link].next != 0) link = &readers_[*link].next;
+  drop(*link);
 }
 
 /// Forgets, of a reader, the words that all have been read before what the lanes of a warp read

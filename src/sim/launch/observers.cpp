@@ -67,6 +67,7 @@ void Observers::warp_waits(Cta& cta, Warp& warp, bool counted, Instruction instr
 }
 
 void Observers::warpgroup_met(Cta& cta, int first_warp) {
+  if (cta.finding_races()) list_->checker.warpgroup_met(cta);
   if (cta.cluster().stepped()) list_->explorer->met_warpgroup(cta, first_warp);
   if (list_->time.on()) list_->time.warpgroup_met(cta, first_warp);
 }

@@ -68,6 +68,7 @@ void Cta::start(LaunchContext const& launch, Dim3 block) {
     warp.cluster_arrivals = 0;
     warp.cluster_waits = 0;
     warp.waits_at_cluster = false;
+    warp.met = 0;
     warp.meetings = 0;
     warp.crossed = {};
     warp.tensor_loads.clear();
@@ -79,6 +80,7 @@ void Cta::start(LaunchContext const& launch, Dim3 block) {
   registers_ = registers * count;
   free_registers_ = 0;
   for (Warpgroup& group : warpgroups_) {
+    group.met = 0;
     group.arrived = 0;
     group.wgmma.clear();
     group.wgmma_history = {};

@@ -114,6 +114,7 @@ struct Warp {
   int cluster_waits = 0;          ///< likewise; at most one less
   bool waits_at_cluster = false;  ///< the whole warp waits at the cluster's barrier
   SourceLocation cluster_where;   ///< of its latest arrival or wait there
+  std::uint32_t met = 0;          ///< how often several of its lanes have met
   int meetings = 0;
   std::array<Meeting, 32> meeting;  ///< the first `meetings`; their lanes are disjoint
   /// the two lines whose bar.warp.sync have met last; line 0: none
@@ -144,6 +145,7 @@ struct Barrier {
 /// operands that threads have left for the one that comes last, and the groups of wgmma.mma_async
 /// in flight.
 struct Warpgroup {
+  std::uint32_t met = 0;      ///< how often its warps have met
   std::uint32_t arrived = 0;  ///< warps of the group, as bits, that wait for the others
   Instruction instruction = Instruction::none;
   std::uint32_t variant = 0;
@@ -191,6 +193,9 @@ class Cta {
   Warp& current_warp() { return warp(current_thread().index / 32); }
   Warpgroup& warpgroup() {
     return warpgroups_[static_cast<std::size_t>(current_thread().index / 128)];
+  }
+  Warpgroup const& warpgroup_of(Thread const& thread) const {
+    return warpgroups_[static_cast<std::size_t>(thread.index / 128)];
   }
   int thread_index() const { return current_thread().index; }
   Warp& warp(int index) { return warps_[static_cast<std::size_t>(index)]; }

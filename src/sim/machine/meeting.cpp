@@ -58,8 +58,9 @@ bool aligned(Instruction instruction) { return row_of(instruction).aligned; }
 bool Cta::meet(Instruction instruction, std::uint32_t variant, std::uint32_t mask,
                SourceLocation where) {
   if (!join(instruction, variant, mask, where)) return false;
+  Warp& own = current_warp();
+  if (std::uint32_t const lanes = mask & ~own.exited; (lanes & (lanes - 1)) != 0) ++own.met;
   if (cluster_.paced()) [[unlikely]] {
-    Warp const& own = current_warp();
     cluster_.observers().met(*this, own, mask & ~own.exited);
     cluster_.wait_for_clock();
   }
@@ -120,10 +121,10 @@ bool Cta::meet_warpgroup(Instruction instruction, std::uint32_t variant, SourceL
   group.arrived |= 1u << (own.index - first);
   if (group.arrived == 0xf) {
     group.arrived = 0;
-    if (cluster_.paced()) [[unlikely]] {
-      cluster_.observers().warpgroup_met(*this, first);
+    ++group.met;
+    if (races_ || cluster_.paced()) cluster_.observers().warpgroup_met(*this, first);
+    if (cluster_.paced()) [[unlikely]]
       cluster_.wait_for_clock();
-    }
     return true;
   }
   if (count_) cluster_.observers().warp_waits(*this, own, false, instruction, where);

@@ -149,6 +149,75 @@ struct GivesBackInHalves : Ring {
 
 TEST(Phases, AStageMayBeGivenBackInParts) { expect_silent<GivesBackInHalves>(); }
 
+/// What has the lanes of a warp come to a wait before one of them arrives for all.
+enum class Meets : std::uint8_t { never, at_a_barrier, at_a_shuffle };
+
+/// One lane of warp 1 reads and gives back; the others only wait.
+template <Meets Where> struct OneArrivesForAll : Ring {
+  void operator()(Params const& p, SharedStorage& smem) const {
+    begin(smem, 1);
+    for (int step = 0; step < 6; ++step) {
+      int const s = step % stages, parity = step / stages % 2;
+      if (thread_idx() == 0) {
+        mbarrier_wait_parity(shared_address(&smem.empty[s]), parity ^ 1);
+        load(p, smem, s, step);
+      } else if (warp_id() == 1) {
+        mbarrier_wait_parity(shared_address(&smem.full[s]), parity);
+        if (Where == Meets::at_a_barrier) warp::sync();
+        if (Where == Meets::at_a_shuffle) warp::shfl(step, 0);
+        if (lane_id() != 0) continue;
+        keep(p, smem, s, step);
+        mbarrier_arrive(shared_address(&smem.empty[s]));
+      }
+    }
+  }
+};
+
+TEST(Phases, ALaneMayComeTooLateWhereAnotherArrivesForIt) {
+  sim::Finding const f = finding_that_advises<OneArrivesForAll<Meets::never>>(
+      FindingKind::mbarrier_misuse,
+      "a warp::sync after the wait, before what lane 0 does then, would order them");
+  EXPECT_SAYS(f, "a wait for phase 0 of element 0 of full may come when phase 1 is complete, too");
+  EXPECT_EQ(f.lane, 1);
+  for (sim::Options const& schedule : every_schedule(4)) {
+    EXPECT_FALSE((report_of<OneArrivesForAll<Meets::never>>(schedule).ok()))
+        << schedule_text(schedule);
+  }
+  expect_silent<OneArrivesForAll<Meets::at_a_barrier>>();
+  // It orders no memory; but nobody passes it before all lanes have come.
+  expect_silent<OneArrivesForAll<Meets::at_a_shuffle>>();
+}
+
+/// Lane 0 of warp 2 waits for each row, too, and nobody waits for it unless it arrives.
+template <bool Arrives> struct Watches : Ring {
+  static constexpr int threads = 96;
+  void operator()(Params const& p, SharedStorage& smem) const {
+    begin(smem, Arrives ? 33 : 32);
+    for (int step = 0; step < 6; ++step) {
+      int const s = step % stages, parity = step / stages % 2;
+      if (thread_idx() == 0) {
+        mbarrier_wait_parity(shared_address(&smem.empty[s]), parity ^ 1);
+        load(p, smem, s, step);
+      } else if (warp_id() == 1) {
+        mbarrier_wait_parity(shared_address(&smem.full[s]), parity);
+        keep(p, smem, s, step);
+        mbarrier_arrive(shared_address(&smem.empty[s]));
+      } else if (thread_idx() == 64) {
+        mbarrier_wait_parity(shared_address(&smem.full[s]), parity);
+        if (Arrives) mbarrier_arrive(shared_address(&smem.empty[s]));
+      }
+    }
+  }
+};
+
+TEST(Phases, AThreadMayComeTooLateWhereNobodyWaitsForIt) {
+  sim::Finding const f = finding_that_advises<Watches<false>>(
+      FindingKind::mbarrier_misuse,
+      "an arrival after the wait, without which phase 1 is not complete, would order them");
+  EXPECT_EQ(f.warp, 2);
+  expect_silent<Watches<true>>();
+}
+
 enum class By : std::uint8_t { copy, arrival };
 
 /// A wait that asks once, and goes on whatever the answer is.

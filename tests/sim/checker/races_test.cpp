@@ -221,6 +221,30 @@ template <int Consumer> struct NamedBarrier : Racing {
   }
 };
 
+/// Twelve warps read a word, and the one beside it; all, or all but the first, tell warp 0.
+template <bool All> struct ManyReaders : Racing {
+  static constexpr int threads = 416, counted = All ? threads : threads - 32;
+  void operator()(Params const&, SharedStorage& smem) const {
+    if (warp_id() < 2)
+      begin(smem);
+    else
+      cta::sync();
+    if (warp_id() != 0) {
+      ld_shared<std::uint32_t>(word(smem, 0), kOne);
+      ld_shared<std::uint32_t>(word(smem, 1));
+      if (All || warp_id() != 1) cta::bar_arrive(1, counted);
+    } else {
+      cta::bar_sync(1, counted);
+      if (lane_id() == 0) st_shared(word(smem, 0), 7u, kOther);
+    }
+  }
+};
+
+TEST(Races, ManyReadersAreAllRemembered) {
+  expect_clean<ManyReaders<true>>();
+  expect_race<ManyReaders<false>>(FindingKind::data_race);
+}
+
 TEST(Races, ANamedBarrierIsWaitedForBySyncAlone) {
   expect_clean<NamedBarrier<1>>();
   expect_race<NamedBarrier<0>>(FindingKind::data_race);
