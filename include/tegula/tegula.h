@@ -235,11 +235,13 @@ typedef struct tegula_gemm_arguments {
   float const* scale_b;
   float alpha; /**< 1 */
   float beta;  /**< 0 */
-  /** tegula_block_scale; on an sm_100, with both majors K and batch 1 */
+  /** tegula_block_scale; on an sm_100, with both majors K */
   int32_t block_scale;
   /** With block_scale: the scales, a byte each, in pieces of 512 bytes, 128 rows x 4 blocks of k:
    * that of (row, block) at row % 32 * 16 + row / 32 * 4 + block. Pieces along k follow one
-   * another, then come those of the next 128 rows. What a piece has beyond the matrix is read. */
+   * another, then come those of the next 128 rows, and then the batch's next matrix, where it has
+   * one of its own (a_batch_stride or b_batch_stride is not 0). What a piece has beyond the matrix
+   * is read. */
   void const* block_scale_a;
   void const* block_scale_b;
 } tegula_gemm_arguments;

@@ -50,6 +50,9 @@ class GemmArguments(ctypes.Structure):
         ("scale_b", c_void_p),
         ("alpha", c_float),
         ("beta", c_float),
+        ("block_scale", c_int32),
+        ("block_scale_a", c_void_p),
+        ("block_scale_b", c_void_p),
     ]
 
 

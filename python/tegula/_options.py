@@ -27,6 +27,9 @@ class PreparedGemmOptions(TypedDict, total=False):
 class GemmOptions(PreparedGemmOptions, total=False):
     """What gemm takes by name."""
 
+    block_scale: str | None
+    block_scale_a: Any
+    block_scale_b: Any
     stream: int | None
 
 

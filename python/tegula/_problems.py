@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from ctypes import byref, c_void_p
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ._library import LEFT_OUT, GemmArguments, check, library
@@ -13,7 +12,9 @@ from .errors import ArgumentError, shown
 from .machine import Machine, Report
 
 # tegula_dtype, tegula_major, tegula_activation
-CODES = {"f16": 1, "bf16": 2, "f32": 3, "tf32": 4, "e4m3": 5, "e5m2": 6}
+CODES = {"f16": 1, "bf16": 2, "f32": 3, "tf32": 4, "e4m3": 5, "e5m2": 6, "e2m1": 7}
+# Elements of less than a byte lie packed along k: (elements, bytes).
+PACKED = {"e2m1": (2, 1)}
 _MAJOR_K, _MAJOR_MN = 0, 1
 _ACTIVATIONS = {"none": 0, "relu": 1, "gelu": 2, "silu": 3}
 _F32_MAX = 3.4028234663852886e38
@@ -28,6 +29,16 @@ class Operand(NamedTuple):
     shape: tuple[int, ...]
     strides: tuple[int, ...]  # in elements
     remedy: str  # what makes it contiguous: "np.ascontiguousarray(a)"
+
+    def elements(self, axis: int) -> int:
+        """Along an axis on which elements of less than a byte are packed."""
+        return unpacked(self.type, self.shape[axis])
+
+
+def unpacked(type: str, count: int) -> int:
+    """Elements in as many of NumPy's."""
+    elements, bytes = PACKED.get(type, (1, 1))
+    return count * elements // bytes
 
 
 def normalised(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, ...]:
@@ -66,8 +77,7 @@ def launch(function: Any, machine: Machine, arguments: ctypes.Structure, stream:
 # --- GEMM -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Matrix:
+class _Matrix(NamedTuple):
     """A matrix or a batch of them: rows of `ld` elements, of which one index is contiguous."""
 
     rows: int
@@ -94,6 +104,21 @@ def _matrix(operand: Operand, batch: int) -> _Matrix:
     ld = max(across, columns) if by_columns else along
     batch_stride = strides[0] if len(shape) == 3 and shape[0] == batch and batch > 1 else 0
     return _Matrix(rows, columns, ld, batch_stride, by_columns)
+
+
+def _along_k(operand: Operand, batch: int, columns: bool) -> _Matrix:
+    """A, whose columns are along k, or B, whose rows are; packed elements are counted singly."""
+    matrix = _matrix(operand, batch)
+    if operand.type not in PACKED:
+        return matrix
+    if matrix.columns_contiguous != columns:
+        raise ArgumentError(
+            f"gemm: {operand.name} is {operand.type}, which is packed along k, and k is not contiguous in it; a's "
+            "rows and b's columns must be."
+        )
+    rows, of_k, ld, batch_stride, _ = matrix if columns else (matrix.columns, matrix.rows, *matrix[2:])
+    of_k, ld, batch_stride = (unpacked(operand.type, count) for count in (of_k, ld, batch_stride))
+    return _Matrix(*((rows, of_k) if columns else (of_k, rows)), ld, batch_stride, columns)
 
 
 def _batch_of(operands: list[Operand]) -> int:
@@ -125,7 +150,7 @@ def result_type(of_a: str, out_dtype: str | None) -> str:
     """The type of C, the bias and D: the caller's, or what follows from A's. Raises ArgumentError."""
     if out_dtype is not None and (not isinstance(out_dtype, str) or out_dtype not in ("f16", "bf16", "f32")):
         raise ArgumentError(f"gemm: out_dtype is {shown(out_dtype)}; it must be 'f16', 'bf16' or 'f32'.")
-    return out_dtype or {"tf32": "f32", "e4m3": "bf16", "e5m2": "bf16"}.get(of_a, of_a)
+    return out_dtype or {"tf32": "f32", "e4m3": "bf16", "e5m2": "bf16", "e2m1": "bf16"}.get(of_a, of_a)
 
 
 class Gemm:
@@ -147,14 +172,17 @@ class Gemm:
         out_dtype: str | None = None,
         scale_a: int | None = None,
         scale_b: int | None = None,
+        block_scale: int = 0,
+        block_scale_a: int | None = None,
+        block_scale_b: int | None = None,
     ) -> None:
-        """`scale_a`, `scale_b`: addresses of one f32. Raises ArgumentError."""
+        """`scale_a`, `scale_b`: addresses of one f32. `block_scale`: tegula_block_scale, with addresses. Raises ArgumentError."""
         if not isinstance(activation, str) or activation not in _ACTIVATIONS:
             raise ArgumentError(f"gemm: activation is {shown(activation)}; it must be one of {', '.join(_ACTIVATIONS)}.")
         type_a, type_b = ("tf32" if operand.type == "f32" else operand.type for operand in (a, b))
         self.out_type = result_type(type_a, out_dtype)
         self._batch = batch = _batch_of([a, b] if c is None else [a, b, c])
-        left, right = _matrix(a, batch), _matrix(b, batch)
+        left, right = _along_k(a, batch, True), _along_k(b, batch, False)
         if left.columns != right.rows:
             raise ArgumentError(f"gemm: a has {left.columns} columns, and b {right.rows} rows; they must be as many.")
         m, n = left.rows, right.columns
@@ -172,6 +200,7 @@ class Gemm:
         g.alpha = real("gemm", "alpha", alpha)
         g.beta = (1.0 if c is not None else 0.0) if beta is None else real("gemm", "beta", beta)
         g.scale_a, g.scale_b = scale_a, scale_b
+        g.block_scale, g.block_scale_a, g.block_scale_b = block_scale, block_scale_a, block_scale_b
         if c is not None:
             self._of_result_type(c)
             added = _row_major(c, batch, self.shape)

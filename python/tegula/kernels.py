@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _arrays, _attention, _problems, prepared
+from ._block_scales import block_scales
 from ._gpu_arrays import is_on_gpu
 from ._library import flag, library, text_of
 from ._options import AttentionOptions, GemmOptions
@@ -60,6 +61,9 @@ def gemm(
     activation: str = "none",
     scale_a: Any = None,
     scale_b: Any = None,
+    block_scale: str | None = None,
+    block_scale_a: Any = None,
+    block_scale_b: Any = None,
     dtype: str | None = None,
     dtype_b: str | None = None,
     out_dtype: str | None = None,
@@ -80,6 +84,12 @@ def gemm(
     "bf16" or "f32"; left out f32 of tf32, bf16 of fp8, else a's. Results of bf16 are ml_dtypes' where it is installed
     and a is not raw bits, else uint16.
 
+    Scales of blocks, on a simulated sm_100 (`machine=Machine(arch="sm100")`), of NumPy arrays whose k is contiguous: with
+    block_scale "mx" each 32 elements along k have a scale of float8_e8m0fnu (mxf8 of fp8, mxf4 of e2m1), with "nv" each
+    16 one of float8_e4m3fn (nvf4, of e2m1), or of uint8 with their bits. block_scale_a is (m, blocks), block_scale_b
+    (blocks, n), with the batch as a and b. e2m1 is uint8 with `dtype` "e2m1": two elements along k in a byte, the first
+    in its low half, so that a is (m, k / 2) and b (k / 2, n).
+
     Arrays of a GPU (PyTorch's, CuPy's, and others by DLPack or __cuda_array_interface__) are computed there, queued on
     `stream`, the address of a cudaStream_t, else on the current stream of PyTorch or CuPy; scale_a and scale_b are then
     arrays of one float32 there.
@@ -89,6 +99,9 @@ def gemm(
     """
     if is_on_gpu(a):
         _no_report("gemm", report)
+        for name, given in (("block_scale", block_scale), ("block_scale_a", block_scale_a), ("block_scale_b", block_scale_b)):
+            if given is not None:
+                raise ArgumentError(f"gemm: {name} is {shown(given)}, and a is on a GPU; scales of blocks are of NumPy arrays on a simulated sm_100.")
         options: dict[str, Any] = dict(c=c, bias=bias, alpha=alpha, beta=beta, activation=activation)
         options |= dict(scale_a=scale_a, scale_b=scale_b, dtype=dtype, dtype_b=dtype_b, out_dtype=out_dtype, out=out)
         return prepared.gemm(a, b, machine=machine, stream=stream, **options)
@@ -97,15 +110,20 @@ def gemm(
     raw = _arrays.is_raw(a)
     said_of_b = dtype_b if dtype_b is not None else dtype if _arrays.is_raw(b) else None
     # C and bias hold what D does.
-    said_of_c = (out_dtype or "bf16" if dtype in ("e4m3", "e5m2") else out_dtype or dtype) if raw else None
+    said_of_c = (out_dtype or "bf16" if dtype in ("e4m3", "e5m2", "e2m1") else out_dtype or dtype) if raw else None
     factors = {
         name: np.array(_problems.real("gemm", name, factor), dtype=np.float32)
         for name, factor in (("scale_a", scale_a), ("scale_b", scale_b))
         if factor is not None
     }
+    of_a = _arrays.operand("gemm", "a", a, dtype)
+    of_b = _arrays.operand("gemm", "b", b, said_of_b, "dtype" if dtype_b is None else "dtype_b")
+    scales = block_scales(block_scale, of_a, block_scale_a, of_b, block_scale_b)
+    if scales is not None:
+        addresses = dict(block_scale=scales.code, block_scale_a=scales.a.ctypes.data, block_scale_b=scales.b.ctypes.data)
     problem = _problems.Gemm(
-        _arrays.operand("gemm", "a", a, dtype),
-        _arrays.operand("gemm", "b", b, said_of_b, "dtype" if dtype_b is None else "dtype_b"),
+        of_a,
+        of_b,
         c=None if c is None else _arrays.operand("gemm", "c", c, said_of_c if _arrays.is_raw(c) else None),
         bias=None if bias is None else _arrays.operand("gemm", "bias", bias, said_of_c if _arrays.is_raw(bias) else None),
         alpha=alpha,
@@ -113,6 +131,7 @@ def gemm(
         activation=activation,
         out_dtype=out_dtype,
         **{name: factor.ctypes.data for name, factor in factors.items()},
+        **(addresses if scales is not None else {}),
     )
     if out is None:
         out = np.empty(problem.shape, dtype=_arrays.numpy_type(problem.out_type, raw))

@@ -90,6 +90,65 @@ def test_gemm_tf32_and_fp8(rng: np.random.Generator) -> None:
         assert tegula.gemm(a8, w8.T).dtype == ml_dtypes.bfloat16
 
 
+E8M0 = np.array([124, 126, 127, 128, 130], np.uint8)  # 2^-3, 0.5, 1, 2, 8
+E4M3 = np.array([0x30, 0x34, 0x38, 0x3C, 0x40], np.uint8)  # 0.5, 0.75, 1, 1.5, 2
+E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, 0, -0.5, -1, -1.5, -2, -3, -4, -6])
+
+
+def block_scaled(rng: np.random.Generator, of: str, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Elements of (.., rows, k), their scales, (.., rows, blocks), and what they stand for, of numbers whose sums are exact."""
+    block = 16 if of == "nvf4" else 32
+    codes = E4M3 if of == "nvf4" else E8M0
+    scales = rng.choice(codes, (*shape[:-1], -(-shape[-1] // block)))
+    factors = scales.view(ml_dtypes.float8_e4m3fn).astype(float) if of == "nvf4" else 2.0 ** (scales.astype(float) - 127)
+    if of == "mxf8":
+        elements: np.ndarray = rng.integers(-4, 5, shape).astype(ml_dtypes.float8_e4m3fn)
+        exact = elements.astype(float)
+    else:
+        four_bits = rng.integers(0, 16, shape).astype(np.uint8)
+        elements = four_bits[..., 0::2] | four_bits[..., 1::2] << 4
+        exact = E2M1[four_bits]
+    return elements, scales, exact * np.repeat(factors, block, axis=-1)[..., : shape[-1]]
+
+
+@pytest.mark.parametrize("of", ["mxf8", "mxf4", "nvf4"])
+@pytest.mark.parametrize("batch", [(), (3,)])
+def test_gemm_block_scales(rng: np.random.Generator, of: str, batch: tuple[int, ...]) -> None:
+    m, n, k = 140, 24, 160
+    a, of_a, exact_a = block_scaled(rng, of, (*batch, m, k))
+    w, of_w, exact_w = block_scaled(rng, of, (n, k))
+    options: dict[str, Any] = dict(block_scale=of[:2], block_scale_a=of_a, block_scale_b=of_w.T)
+    if of != "mxf8":
+        options |= dict(dtype="e2m1")
+    exact = (exact_a @ exact_w.T).astype(np.float32)  # what a quick build has: mxf4 into f32, the others into bf16
+    if of == "mxf4":
+        options |= dict(out_dtype="f32")
+    d, report = tegula.gemm(a, w.T, **options, machine=Machine(arch="sm100"), report=True)
+    assert "clean" in str(report)
+    assert d.shape == (*batch, m, n) and d.dtype == {"mxf8": ml_dtypes.bfloat16, "mxf4": np.float32, "nvf4": np.uint16}[of]
+    np.testing.assert_array_equal(d.view(ml_dtypes.bfloat16) if of == "nvf4" else d, exact if of == "mxf4" else exact.astype(ml_dtypes.bfloat16))
+
+
+def test_gemm_block_scales_refusals(rng: np.random.Generator) -> None:
+    a, of_a, _ = block_scaled(rng, "nvf4", (16, 64))
+    scales: dict[str, Any] = dict(block_scale="nv", block_scale_a=of_a, block_scale_b=of_a.T, dtype="e2m1")
+    on: dict[str, Any] = dict(machine=Machine(arch="sm100"))
+    for changed, said in (
+        (dict(block_scale="mx4"), "block_scale is 'mx4'; it must be 'mx' or 'nv'"),
+        (dict(block_scale=None), "block_scale_a is given and block_scale is not"),
+        (dict(block_scale_b=None), "block_scale_b is left out"),
+        (dict(block_scale_a=of_a[:8]), "block_scale_a has the shape (8, 4); (16, 4) is needed"),
+        (dict(block_scale_a=of_a.astype(np.float32)), "block_scale_a has elements of type float32"),
+        (dict(block_scale="mx"), "(16, 2) is needed"),
+        (dict(machine=Machine(arch="sm90")), "block scales are computed on sm_100 only"),
+    ):
+        with pytest.raises(ArgumentError) as raised:
+            tegula.gemm(a, a.T, **(scales | on | changed))
+        assert said in str(raised.value)
+    with pytest.raises(ArgumentError, match="packed along k, and k is not contiguous"):
+        tegula.gemm(np.asfortranarray(a), a.T, **(scales | on))
+
+
 def test_raw_bits(rng: np.random.Generator) -> None:
     a, b = values(rng, (16, 32), ml_dtypes.bfloat16), values(rng, (32, 24), ml_dtypes.bfloat16)
     raw = tegula.gemm(a.view(np.uint16), b.view(np.uint16), dtype="bf16")

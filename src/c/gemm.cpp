@@ -114,8 +114,9 @@ Operands operands(Machine const& machine, GemmArguments const& g) {
   auto const vector = [](char const* name, void const* address, std::int64_t bytes) {
     return HostArray{.name = name, .address = address, .row = bytes};
   };
-  auto const scales = [&](std::int64_t rows) {
-    return g.block_scale.block == 0 ? 0 : block_scale_bytes(rows, g.k, g.block_scale.block);
+  auto const scales = [&](std::int64_t rows, std::int64_t batch_stride) {
+    if (g.block_scale.block == 0) return std::int64_t{0};
+    return block_scale_bytes(rows, g.k, g.block_scale.block) * (batch_stride == 0 ? 1 : g.batch);
   };
   HostArray const a = matrices("A", g.a, g, a_k ? g.m : g.k, a_k ? g.k : g.m, *g.lda,
                                *g.a_batch_stride, g.in),
@@ -127,8 +128,10 @@ Operands operands(Machine const& machine, GemmArguments const& g) {
                   bias = vector("bias", g.bias, g.n * (bits(*g.out) / 8)),
                   scale_a = vector("scale_a", g.scale_a, sizeof(float)),
                   scale_b = vector("scale_b", g.scale_b, sizeof(float)),
-                  block_scale_a = vector("scales of A", g.block_scale_a, scales(g.m)),
-                  block_scale_b = vector("scales of B", g.block_scale_b, scales(g.n));
+                  block_scale_a =
+                      vector("scales of A", g.block_scale_a, scales(g.m, *g.a_batch_stride)),
+                  block_scale_b =
+                      vector("scales of B", g.block_scale_b, scales(g.n, *g.b_batch_stride));
   require_memory("gemm", {a, b, c, d, bias, block_scale_a, block_scale_b});
   return {.a = {machine, a},
           .b = {machine, b},

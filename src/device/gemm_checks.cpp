@@ -158,9 +158,6 @@ class GemmChecker : Checker {
     if (pairs && g_.k % 2 != 0)
       refuse_argument("gemm: k is {} and in is e2m1, of which two share a byte; k must be even.",
                       g_.k);
-    if (g_.batch > 1)
-      refuse_argument("gemm: batch is {} and {}; with block scales batch must be 1.", g_.batch,
-                      said);
   }
 
   void major(std::string_view name, std::string_view type_name, Major value, DType type) const {
@@ -208,11 +205,15 @@ class GemmChecker : Checker {
     apart("gemm", d, region("scale_a", g_.scale_a, {}, 1, sizeof(float)));
     apart("gemm", d, region("scale_b", g_.scale_b, {}, 1, sizeof(float)));
     if (g_.block_scale.block == 0) return;
-    for (auto const& [name, scales, rows] : {std::tuple<char const*, void const*, std::int64_t>(
-                                                 "block_scale_a", g_.block_scale_a, g_.m),
-                                             {"block_scale_b", g_.block_scale_b, g_.n}})
-      apart("gemm", d,
-            region(name, scales, {}, block_scale_bytes(rows, g_.k, g_.block_scale.block), 1));
+    for (auto const& [name, scales, rows, stride] :
+         {std::tuple<char const*, void const*, std::int64_t, std::int64_t>(
+              "block_scale_a", g_.block_scale_a, g_.m, *g_.a_batch_stride),
+          {"block_scale_b", g_.block_scale_b, g_.n, *g_.b_batch_stride}})
+      apart(
+          "gemm", d,
+          region(name, scales, {},
+                 block_scale_bytes(rows, g_.k, g_.block_scale.block) * (stride == 0 ? 1 : g_.batch),
+                 1));
   }
 
   void in_place() const {

@@ -296,9 +296,16 @@ Values gemm(GemmArguments const& arguments, std::vector<std::int64_t> const& row
   GemmArguments const g = with_defaults(arguments);
   bool const a_k = g.a_major == Major::k, b_k = g.b_major == Major::k, fp8 = bits(g.in) == 8;
   bool const scaled = g.block_scale.block != 0;
-  BlockScaledRows scaled_b;
-  if (scaled)
-    scaled_b = block_scaled_rows(g.b, *g.in_b, *g.ldb, g.block_scale_b, g.block_scale, 0, g.n, g.k);
+  // Of the matrices of a batch; those of one that serves all are the same.
+  auto const rows_of = [&](void const* x, DType type, std::int64_t ld, std::int64_t stride,
+                           void const* scales, std::int64_t matrix_rows, std::int64_t batch,
+                           std::int64_t first, std::int64_t count) {
+    std::int64_t const bytes = block_scale_bytes(matrix_rows, g.k, g.block_scale.block);
+    return block_scaled_rows(static_cast<char const*>(x) + batch * stride * bits(type) / 8, type,
+                             ld,
+                             static_cast<char const*>(scales) + (stride == 0 ? 0 : batch * bytes),
+                             g.block_scale, first, count, g.k);
+  };
   Values result;
   result.value.resize(rows.size() * static_cast<std::size_t>(g.n));
   result.bound.resize(result.value.size());
@@ -311,6 +318,10 @@ Values gemm(GemmArguments const& arguments, std::vector<std::int64_t> const& row
   for (std::size_t begin = 0, end = 0; begin < rows.size(); begin = end) {
     std::int64_t const batch = rows[begin] / g.m;
     while (end < rows.size() && rows[end] / g.m == batch) ++end;
+    BlockScaledRows scaled_b;
+    if (scaled)
+      scaled_b =
+          rows_of(g.b, *g.in_b, *g.ldb, *g.b_batch_stride, g.block_scale_b, g.n, batch, 0, g.n);
     auto const b = scaled
                        ? scaled_b.value
                        : matrix(static_cast<char const*>(g.b) +
@@ -322,7 +333,7 @@ Values gemm(GemmArguments const& arguments, std::vector<std::int64_t> const& row
       std::int64_t const first = batch * *g.a_batch_stride + (a_k ? i * *g.lda : i);
       BlockScaledRows scaled_a;
       if (scaled)
-        scaled_a = block_scaled_rows(g.a, g.in, *g.lda, g.block_scale_a, g.block_scale, i, 1, g.k);
+        scaled_a = rows_of(g.a, g.in, *g.lda, *g.a_batch_stride, g.block_scale_a, g.m, batch, i, 1);
       std::vector<double> a = scaled_a.value;
       for (std::int64_t k = 0; k < g.k && !scaled; ++k)
         a.push_back(element(g.a, g.in, first + (a_k ? k : k * *g.lda)));

@@ -271,12 +271,19 @@ void quantise(Problem& p) {
   if (g.block_scale.block == 0) return;
   auto const quantise_one = [&](Operand& x, DType type, std::int64_t rows, std::int64_t ld,
                                 std::vector<std::uint8_t>& scales) {
-    std::vector<float> values(static_cast<std::size_t>(rows * g.k));
+    auto const of_matrix = static_cast<std::size_t>(rows * g.k);
+    std::vector<float> values(x.data.size() / sizeof(float));
     std::memcpy(values.data(), x.data.data(), x.data.size());
-    QuantizedBlocks const q = quantize_blocks(type, g.block_scale, rows, g.k, ld, values.data());
-    auto const bytes = std::as_bytes(std::span(q.elements));
-    x = {DType::u8, {rows, ld / packed(type)}, {bytes.begin(), bytes.end()}};
-    scales = q.scales;
+    std::vector<std::byte> elements;
+    for (std::size_t first = 0; first < values.size(); first += of_matrix) {
+      QuantizedBlocks const q =
+          quantize_blocks(type, g.block_scale, rows, g.k, ld, values.data() + first);
+      auto const bytes = std::as_bytes(std::span(q.elements));
+      elements.insert(elements.end(), bytes.begin(), bytes.end());
+      scales.insert(scales.end(), q.scales.begin(), q.scales.end());
+    }
+    std::int64_t const matrices = static_cast<std::int64_t>(values.size() / of_matrix);
+    x = {DType::u8, {matrices * rows, ld / packed(type)}, std::move(elements)};
   };
   quantise_one(p.a, g.in, g.m, *g.lda, p.block_scale_a);
   quantise_one(p.b, *g.in_b, g.n, *g.ldb, p.block_scale_b);

@@ -110,16 +110,17 @@ std::function<float(std::mt19937_64&)> spread_by(float spread) {
 }
 
 /// The number of the configuration of such operands and such a D, without an activation.
-int configuration_of(DType a, DType out, BlockScale scale) {
+int configuration_of(DType a, DType out, BlockScale scale, int block_n = 128, int ctas = 1) {
   auto const all = configurations(scaled_gemm_sm100);
   for (std::size_t i = 0; i < all.size(); ++i)
     if (all[i].a == a && all[i].b == a && all[i].out == out && all[i].scale == scale &&
-        !all[i].activates)
+        all[i].block_n == block_n && all[i].ctas == ctas && !all[i].activates)
       return static_cast<int>(i);
   return -1;
 }
 int mxf8() { return configuration_of(DType::e4m3, DType::bf16, kMxScale); }
 int nvf4() { return configuration_of(DType::e2m1, DType::bf16, kNvScale); }
+int pair() { return configuration_of(DType::e2m1, DType::bf16, kNvScale, 256, 2); }
 
 GemmResult run_scaled(Machine const& machine, GemmProblem const& p, int number, int ctas) {
   return run_sm100(scaled_gemm_sm100, machine, p, number, ctas);
@@ -138,7 +139,7 @@ TEST_P(EveryScaledConfiguration, IsCorrectOverItsEdges) {
   };
   Machine const machine = blackwell();
   for (auto const& [m, n, k, spread] :
-       {Extents{c.ctas * 128 + 9, 128 + 8, block * (stages(c) / 2 + 1) + unit, 4},
+       {Extents{c.ctas * 128 + 9, c.block_n + 8, block * (stages(c) / 2 + 1) + unit, 4},
         Extents{3, 131, block + 3 * unit + 2, 4}, Extents{130, 5, unit - 2, 12}}) {
     GemmProblem p = problem_for(c);
     p.m = m, p.n = n, p.k = k;
@@ -152,6 +153,19 @@ TEST_P(EveryScaledConfiguration, IsCorrectOverItsEdges) {
 INSTANTIATE_TEST_SUITE_P(
     Table, EveryScaledConfiguration,
     testing::Range(0, static_cast<int>(configurations(scaled_gemm_sm100).size())));
+
+// Matrices of a batch have scales of their own; one that serves all has one.
+TEST(ScaledGemmSm100, ComputesBatches) {
+  for (int const number : {mxf8(), nvf4()}) {
+    ScaledGemmSm100Config const& c = configuration(scaled_gemm_sm100, number);
+    GemmProblem p = problem_for(c);
+    p.m = 130, p.n = 20, p.k = block_k(c) + 32, p.batch = 3;
+    p.padding = 16 * packed(c.a);
+    expect_near_exact(p, run_scaled(blackwell(), p, number, 2));
+    p.one_b = true;
+    expect_near_exact(p, run_scaled(blackwell(), p, number, 2));
+  }
+}
 
 // One CTA computes three tiles: clean, and the same bits, whenever operations land and whoever
 // runs.
@@ -170,6 +184,25 @@ TEST(ScaledGemmSm100, IsTheSameAtEverySchedule) {
       EXPECT_EQ(run_scaled(machine, p, nvf4(), 1).d, expected.d)
           << to_string(completion) << ", " << to_string(interleaving);
     }
+  }
+}
+
+// A pair computes two tiles of 256 x 256, with one tile's accumulators, and a batch.
+TEST(ScaledGemmSm100, OfAPairIsTheSameAtEverySchedule) {
+  ScaledGemmSm100Config const& c = configuration(scaled_gemm_sm100, pair());
+  GemmProblem p = problem_for(c);
+  p.m = 256 + 5, p.n = 200, p.k = block_k(c) + 32, p.batch = 2, p.padding = 32;
+  auto const expected = run_scaled(blackwell(), p, pair(), 2);
+  expect_near_exact(p, expected);
+  using sim::Completion, sim::Interleaving;
+  for (auto const& [completion, interleaving] :
+       {std::pair{Completion::first, Interleaving::round_robin},
+        {Completion::last, Interleaving::one_warp_behind},
+        {Completion::random, Interleaving::random}}) {
+    Machine const machine =
+        blackwell({.completion = completion, .interleaving = interleaving, .seed = 5});
+    EXPECT_EQ(run_scaled(machine, p, pair(), 2).d, expected.d)
+        << to_string(completion) << ", " << to_string(interleaving);
   }
 }
 
@@ -285,7 +318,6 @@ TEST(ScaledGemmSm100, RefusesWhatIsNotBuilt) {
   expect([](auto& g) { g.block_scale = kMxScale, g.in = DType::bf16; }, {"in is bf16"});
   expect([](auto& g) { g.k = 63; }, {"k is 63", "even"});
   expect([](auto& g) { g.lda = 80; }, {"lda is 80 elements of 4 bits", "16 bytes"});
-  expect([](auto& g) { g.batch = 2; }, {"batch is 2", "must be 1"});
   expect([](auto& g) { g.a_major = Major::mn; }, {"a_major is Major::mn", "Major::k only"});
   expect([](auto& g) { g.block_scale_b = nullptr; }, {"block_scale_b is a null pointer"});
   expect([](auto& g) { g.block_scale_a = static_cast<char const*>(g.block_scale_a) + 8; },

@@ -25,9 +25,33 @@ double scale_of(DType type, std::uint8_t code) {
 int scale_exponent(DType type, double scale) {
   return std::max(std::ilogb(scale), type == DType::ue8m0 ? -127 : -6);
 }
-double element_of(DType type, std::uint8_t const* row, int k) {
-  if (type != DType::e2m1) return oracle::value_of(type, row[k]);
-  return to_float(float_e2m1x2{row[k / 2]}[k % 2]);
+/// What a code of few bits stands for: 1.f 2^(e - bias), or 0.f 2^(1 - bias).
+double small_float(int exponent_bits, int fraction_bits, unsigned code) {
+  int const fraction = static_cast<int>(code & ((1u << fraction_bits) - 1)),
+            exponent = static_cast<int>(code >> fraction_bits & ((1u << exponent_bits) - 1)),
+            bias = (1 << (exponent_bits - 1)) - 1;
+  bool const negative = (code >> (exponent_bits + fraction_bits) & 1) != 0;
+  double const one = exponent == 0 ? 0 : 1;
+  double const size =
+      std::ldexp(one + std::ldexp(fraction, -fraction_bits), std::max(exponent, 1) - bias);
+  return negative ? -size : size;
+}
+/// Element k of a row. Of mxf8f6f4 16 elements begin at each 16 bytes, bit after bit.
+double element_of(ScaledMmaSpec const& op, DType type, std::uint8_t const* row, int k) {
+  if (op.kind != ScaledMmaKind::mxf8f6f4) return to_float(float_e2m1x2{row[k / 2]}[k % 2]);
+  if (bits(type) == 8) return oracle::value_of(type, row[k]);
+  unsigned code = 0;
+  for (int bit = 0; bit < bits(type); ++bit) {
+    int const at = 128 * (k / 16) + bits(type) * (k % 16) + bit;
+    code |= (row[at / 8] >> at % 8 & 1u) << bit;
+  }
+  return type == DType::e2m3   ? small_float(2, 3, code)
+         : type == DType::e3m2 ? small_float(3, 2, code)
+                               : small_float(2, 1, code);
+}
+int least_exponent(DType type) {
+  if (bits(type) == 8) return oracle::least_exponent(type);
+  return type == DType::e3m2 ? -2 : 0;
 }
 
 /// A term of the sum, and the exponent that counts for its alignment.
@@ -41,8 +65,8 @@ std::uint32_t expected(ScaledMmaSpec const& op, std::uint8_t const* a, std::uint
                        std::uint8_t const* b, std::uint32_t scale_b, float c) {
   std::vector<Term> terms;
   if (c != 0) terms.push_back({c, std::max(std::ilogb(c), -126)});
-  bool const of_8bits = op.kind == ScaledMmaKind::mxf8f6f4;
-  int const together = of_8bits ? 1 : 16;
+  bool const one_by_one = op.kind == ScaledMmaKind::mxf8f6f4;
+  int const together = one_by_one ? 1 : 16;
   for (int first = 0; first < extent_k(op); first += together) {
     int const byte = 8 * (first / op.block);
     double const x = scale_of(op.scale, static_cast<std::uint8_t>(scale_a >> byte));
@@ -50,19 +74,19 @@ std::uint32_t expected(ScaledMmaSpec const& op, std::uint8_t const* a, std::uint
     double sum = 0;
     int exponent = 0;
     for (int k = first; k < first + together; ++k) {
-      double const of_a = element_of(op.a, a, k), of_b = element_of(op.b, b, k);
+      double const of_a = element_of(op, op.a, a, k), of_b = element_of(op, op.b, b, k);
       sum += of_a * of_b;
-      if (of_8bits && sum != 0)
-        exponent = oracle::held_exponent(of_a, oracle::least_exponent(op.a)) +
-                   oracle::held_exponent(of_b, oracle::least_exponent(op.b));
+      if (one_by_one && sum != 0)
+        exponent = oracle::held_exponent(of_a, least_exponent(op.a)) +
+                   oracle::held_exponent(of_b, least_exponent(op.b));
     }
-    if (x == 0 || y == 0 || (of_8bits && sum == 0)) continue;
+    if (x == 0 || y == 0 || (one_by_one && sum == 0)) continue;
     terms.push_back(
         {sum * x * y, exponent + scale_exponent(op.scale, x) + scale_exponent(op.scale, y)});
   }
   int largest = -133;
   for (Term const& term : terms) largest = std::max(largest, term.exponent);
-  int const kept = of_8bits ? 25 : 35;
+  int const kept = one_by_one ? 25 : 35;
   double whole = 0;
   for (Term const& term : terms) whole += std::trunc(std::ldexp(term.value, kept - largest));
   return oracle::binary32_toward_zero(std::ldexp(whole, largest - kept));
@@ -102,7 +126,7 @@ void draw_rows(Random& random, DType type, Rows& rows) {
     for (std::uint8_t& byte : row) {
       do {
         byte = static_cast<std::uint8_t>(random.next());
-      } while (type != DType::e2m1 && !std::isfinite(oracle::value_of(type, byte)));
+      } while (bits(type) == 8 && !std::isfinite(oracle::value_of(type, byte)));
     }
   }
 }
@@ -167,6 +191,9 @@ TEST_P(EveryScaledKind, EqualsTheOracle) {
 INSTANTIATE_TEST_SUITE_P(Kinds, EveryScaledKind,
                          testing::Values(Kind{DType::e4m3, DType::e4m3, DType::ue8m0, 32},
                                          Kind{DType::e5m2, DType::e4m3, DType::ue8m0, 32},
+                                         Kind{DType::e2m3, DType::e3m2, DType::ue8m0, 32},
+                                         Kind{DType::e3m2, DType::e2m1, DType::ue8m0, 32},
+                                         Kind{DType::e2m1, DType::e4m3, DType::ue8m0, 32},
                                          Kind{DType::e2m1, DType::e2m1, DType::ue8m0, 32},
                                          Kind{DType::e2m1, DType::e2m1, DType::ue8m0, 16},
                                          Kind{DType::e2m1, DType::e2m1, DType::ue4m3, 16}),

@@ -81,20 +81,25 @@ inline GemmArguments arguments_of(GemmProblem const& p) {
   return with_defaults(g);
 }
 
-/// An operand with block scales, quantised from what `draw` gives. What lies between its rows is
-/// nobody's: NaN, or -6.
-inline QuantizedBlocks quantized_operand(GemmProblem const& p, DType type, int rows,
+/// `matrices` operands with block scales, quantised from what `draw` gives. What lies between their
+/// rows is nobody's: NaN, or -6.
+inline QuantizedBlocks quantized_operand(GemmProblem const& p, DType type, int matrices, int rows,
                                          std::int64_t ld, std::uint64_t seed,
                                          std::function<float(std::mt19937_64&)> const& draw) {
   std::mt19937_64 random(seed);
-  std::vector<float> values(static_cast<std::size_t>(rows * p.k));
-  for (float& x : values) x = draw(random);
-  QuantizedBlocks q = quantize_blocks(type, p.block_scale, rows, p.k, ld, values.data());
-  int const pack = packed(type);
-  for (int row = 0; row < rows; ++row)
-    std::fill_n(q.elements.begin() + (row * ld + p.k + pack - 1) / pack, (ld - p.k) / pack,
-                std::uint8_t{0xff});
-  return q;
+  QuantizedBlocks all;
+  for (int i = 0; i < matrices; ++i) {
+    std::vector<float> values(static_cast<std::size_t>(rows * p.k));
+    for (float& x : values) x = draw(random);
+    QuantizedBlocks q = quantize_blocks(type, p.block_scale, rows, p.k, ld, values.data());
+    int const pack = packed(type);
+    for (int row = 0; row < rows; ++row)
+      std::fill_n(q.elements.begin() + (row * ld + p.k + pack - 1) / pack, (ld - p.k) / pack,
+                  std::uint8_t{0xff});
+    all.elements.insert(all.elements.end(), q.elements.begin(), q.elements.end());
+    all.scales.insert(all.scales.end(), q.scales.begin(), q.scales.end());
+  }
+  return all;
 }
 
 /// Runs a problem by `launch(arguments)`.
@@ -104,8 +109,9 @@ GemmResult run_by(Machine const& machine, GemmProblem const& p, Launch launch) {
   GemmArguments g = arguments_of(p);
   auto const rows_a = p.a_major == Major::k ? p.m : p.k, rows_b = p.b_major == Major::k ? p.n : p.k;
   if (p.block_scale.block != 0) {
-    QuantizedBlocks a = quantized_operand(p, p.in, rows_a, *g.lda, 4 * p.seed, p.a),
-                    b = quantized_operand(p, p.in_b, rows_b, *g.ldb, 4 * p.seed + 1, p.b);
+    int const of_a = p.one_a ? 1 : p.batch, of_b = p.one_b ? 1 : p.batch;
+    QuantizedBlocks a = quantized_operand(p, p.in, of_a, rows_a, *g.lda, 4 * p.seed, p.a),
+                    b = quantized_operand(p, p.in_b, of_b, rows_b, *g.ldb, 4 * p.seed + 1, p.b);
     r.a = std::move(a.elements), r.block_scale_a = std::move(a.scales);
     r.b = std::move(b.elements), r.block_scale_b = std::move(b.scales);
   } else {

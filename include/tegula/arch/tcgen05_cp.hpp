@@ -12,7 +12,7 @@
 #include "tegula/sim/hooks.hpp"
 #endif
 
-/// Copies from shared to tensor memory: PTX ISA, tcgen05.cp (sm_100a), for one CTA. The forms that
+/// Copies from shared to tensor memory: PTX ISA, tcgen05.cp (sm_100a). The forms that
 /// unpack elements of 6 and 4 bits (.b6x16_p32, .b4x16_p64) are not here.
 namespace tegula {
 
@@ -51,16 +51,17 @@ TEGULA_HOST_DEVICE constexpr std::uint64_t rows16_descriptor(SharedAddr base) {
 /// Copies rows of shared memory, which a matrix descriptor names as those of a K-major operand, to
 /// lanes of tensor memory (row_of_lane). Started by one thread, whose tcgen05_mma after it wait for
 /// it; for others it is over as tcgen05_mma are, by a tcgen05_commit. `to` has lane 0; of .4x256b,
-/// the lane of the first quarter.
-template <TensorCopyShape S>
+/// the lane of the first quarter. With `Ctas` 2 both CTAs of a pair copy, each from its own shared
+/// memory to its own tensor memory, at the same places.
+template <TensorCopyShape S, int Ctas = 1>
 TEGULA_DEVICE void tcgen05_cp(TensorAddr to, std::uint64_t descriptor,
                               [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
-  asm volatile("tcgen05.cp.cta_group::1.%2 [%0], %1;" ::"r"(to), "l"(descriptor),
-               "C"(detail::TensorCopyText<S>::text)
+  asm volatile("tcgen05.cp.cta_group::%3.%2 [%0], %1;" ::"r"(to), "l"(descriptor),
+               "C"(detail::TensorCopyText<S>::text), "n"(Ctas)
                : "memory");
 #else
-  sim::tcgen05_cp(S, to, descriptor, where);
+  sim::tcgen05_cp(S, Ctas, to, descriptor, where);
 #endif
 }
 

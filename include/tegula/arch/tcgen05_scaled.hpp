@@ -11,7 +11,7 @@
 #include "tegula/sim/hooks.hpp"
 #endif
 
-/// tcgen05.mma with block scales (sm_100a), for one CTA: PTX ISA, "Block Scaling for tcgen05.mma".
+/// tcgen05.mma with block scales (sm_100a): PTX ISA, "Block Scaling for tcgen05.mma".
 namespace tegula {
 
 /// Columns of tensor memory that the scales of so many rows of A, or of B, take.
@@ -46,7 +46,8 @@ template <> struct ScaledMmaText<ScaledMmaKind::mxf4nvf4, 4> {
 /// row i in lane i; A and B in shared memory, K-major, by matrix descriptors; two e2m1 to a byte.
 /// The scales lie in tensor memory from lane 0 of scale_a and scale_b on, in all four quarters of
 /// the lanes (scale_lane, scale_column). Ordered as tcgen05_mma, and after tcgen05_cp of the same
-/// thread.
+/// thread. Of a pair each CTA has half of A's rows and of B's, and D's rows that are A's; it has
+/// the scales of its rows of A, and of all of B.
 template <ScaledMmaSpec S>
 TEGULA_DEVICE void tcgen05_mma_scaled(
     TensorAddr d, std::uint64_t a_descriptor, std::uint64_t b_descriptor, TensorAddr scale_a,
@@ -56,15 +57,15 @@ TEGULA_DEVICE void tcgen05_mma_scaled(
   std::uint32_t const instruction = tcgen05_scaled_descriptor(S, ids);
 #if TEGULA_GPU
   asm volatile(
-      "{ .reg .pred p; setp.ne.b32 p, %4, 0; tcgen05.mma.cta_group::1.kind::%7 [%0], %1, %2, %3, [%5], [%6], p; }" ::
+      "{ .reg .pred p; setp.ne.b32 p, %4, 0; tcgen05.mma.cta_group::%8.kind::%7 [%0], %1, %2, %3, [%5], [%6], p; }" ::
           "r"(d),
       "l"(a_descriptor), "l"(b_descriptor), "r"(instruction),
       "r"(static_cast<std::uint32_t>(accumulate)), "r"(scale_a), "r"(scale_b),
-      "C"(detail::ScaledMmaText<S.kind, scales(S)>::text)
+      "C"(detail::ScaledMmaText<S.kind, scales(S)>::text), "n"(S.ctas)
       : "memory");
 #else
-  sim::tcgen05_mma_scaled(S.kind, S.block, d, a_descriptor, b_descriptor, instruction, scale_a,
-                          scale_b, accumulate, where);
+  sim::tcgen05_mma_scaled(S.kind, S.block, S.ctas, d, a_descriptor, b_descriptor, instruction,
+                          scale_a, scale_b, accumulate, where);
 #endif
 }
 

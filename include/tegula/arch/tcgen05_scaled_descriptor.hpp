@@ -17,8 +17,21 @@ struct ScaleIds {
 };
 
 namespace detail {
-TEGULA_HOST_DEVICE constexpr std::uint32_t scaled_format(DType type) {
-  return type == DType::e4m3 ? 0 : 1;  // e5m2; e2m1 of the kinds of four bits
+/// The number of an operand's type: of mxf8f6f4; of the kinds of four bits, e2m1's is 1.
+TEGULA_HOST_DEVICE constexpr std::uint32_t scaled_format(ScaledMmaKind kind, DType type) {
+  if (kind != ScaledMmaKind::mxf8f6f4) return 1;
+  switch (type) {
+    case DType::e5m2:
+      return 1;
+    case DType::e2m3:
+      return 3;
+    case DType::e3m2:
+      return 4;
+    case DType::e2m1:
+      return 5;
+    default:  // e4m3
+      return 0;
+  }
 }
 }  // namespace detail
 
@@ -26,8 +39,8 @@ TEGULA_HOST_DEVICE constexpr std::uint32_t scaled_format(DType type) {
 /// ue8m0 scales bit 23; m / 128 from bit 27; the scale of A's number from bit 29.
 TEGULA_HOST_DEVICE constexpr std::uint32_t tcgen05_scaled_descriptor(ScaledMmaSpec const& s,
                                                                      ScaleIds ids) {
-  return static_cast<std::uint32_t>(ids.b) << 4 | detail::scaled_format(s.a) << 7 |
-         detail::scaled_format(s.b) << 10 | static_cast<std::uint32_t>(s.n / 8) << 17 |
+  return static_cast<std::uint32_t>(ids.b) << 4 | detail::scaled_format(s.kind, s.a) << 7 |
+         detail::scaled_format(s.kind, s.b) << 10 | static_cast<std::uint32_t>(s.n / 8) << 17 |
          (s.scale == DType::ue8m0 ? 1u : 0u) << 23 | static_cast<std::uint32_t>(s.m / 128) << 27 |
          static_cast<std::uint32_t>(ids.a) << 29;
 }
@@ -40,10 +53,13 @@ struct Tcgen05ScaledInstruction {
   std::uint32_t unknown = 0;
 };
 constexpr Tcgen05ScaledInstruction decode_tcgen05_scaled(ScaledMmaKind kind, int block,
-                                                         std::uint32_t bits_) {
+                                                         std::uint32_t bits_, int ctas = 1) {
   auto const type = [&](std::uint32_t number) {
     if (kind != ScaledMmaKind::mxf8f6f4) return DType::e2m1;
-    return number == 0 ? DType::e4m3 : DType::e5m2;
+    constexpr DType others[] = {DType::e5m2, DType::e2m3, DType::e3m2, DType::e2m1};
+    for (DType const named : others)
+      if (detail::scaled_format(kind, named) == number) return named;
+    return DType::e4m3;
   };
   ScaledMmaSpec const spec{.kind = kind,
                            .m = static_cast<int>(bits_ >> 27 & 3) * 128,
@@ -51,7 +67,8 @@ constexpr Tcgen05ScaledInstruction decode_tcgen05_scaled(ScaledMmaKind kind, int
                            .a = type(bits_ >> 7 & 7),
                            .b = type(bits_ >> 10 & 7),
                            .scale = (bits_ >> 23 & 1) != 0 ? DType::ue8m0 : DType::ue4m3,
-                           .block = block};
+                           .block = block,
+                           .ctas = ctas};
   ScaleIds const ids{static_cast<int>(bits_ >> 29 & 3), static_cast<int>(bits_ >> 4 & 3)};
   return {spec, ids, bits_ ^ tcgen05_scaled_descriptor(spec, ids)};
 }

@@ -18,19 +18,23 @@ constexpr char const* to_string(ScaledMmaKind kind) {
 }
 
 /// D(m, n) = sum over k of A(m, k) scale_a(m, k / block) B(k, n) scale_b(n, k / block) + C(m, n), D
-/// and C in tensor memory and of f32, A and B in shared memory and K-major, by one CTA.
+/// and C in tensor memory and of f32, A and B in shared memory and K-major, by one CTA or a pair.
 struct ScaledMmaSpec {
   ScaledMmaKind kind{};
   int m = 0, n = 0;
-  DType a{}, b{};  ///< e4m3 or e5m2 each; of the kinds of four bits e2m1
+  DType a{}, b{};  ///< of 8, 6 or 4 bits each; of the kinds of four bits e2m1
   DType scale = DType::ue8m0;
   int block = 32;  ///< elements of a row that share a scale
+  int ctas = 1;    ///< that compute it: one, or a pair (.cta_group::2)
 
   friend constexpr bool operator==(ScaledMmaSpec const&, ScaledMmaSpec const&) = default;
 };
 
-/// Elements along k: 32 bytes.
-TEGULA_HOST_DEVICE constexpr int extent_k(ScaledMmaSpec const& s) { return 256 / bits(s.a); }
+/// Elements along k: 32 bytes, of which one of mxf8f6f4 takes a whole one (16 elements of 6 or 4
+/// bits lie in the first 12 or 8 of 16 bytes).
+TEGULA_HOST_DEVICE constexpr int extent_k(ScaledMmaSpec const& s) {
+  return s.kind == ScaledMmaKind::mxf8f6f4 ? 32 : 64;
+}
 /// Scales of a row, 1, 2 or 4: .scale_vec.
 TEGULA_HOST_DEVICE constexpr int scales(ScaledMmaSpec const& s) { return extent_k(s) / s.block; }
 
@@ -38,17 +42,21 @@ TEGULA_HOST_DEVICE constexpr int scales(ScaledMmaSpec const& s) { return extent_
 /// ISA, tcgen05.mma, "Block Scaling for tcgen05.mma".
 constexpr bool check(ScaledMmaSpec const& s) {
   constexpr char const* name = "tcgen05_mma_scaled";
-  bool const of_8bits = s.kind == ScaledMmaKind::mxf8f6f4;
-  auto const is_8bit = [](DType type) { return type == DType::e4m3 || type == DType::e5m2; };
+  bool const of_any = s.kind == ScaledMmaKind::mxf8f6f4;
+  auto const is_any = [](DType type) {
+    return type == DType::e4m3 || type == DType::e5m2 || type == DType::e2m3 ||
+           type == DType::e3m2 || type == DType::e2m1;
+  };
   bool const mx = s.scale == DType::ue8m0 && s.block == 32;
   bool const of_16 = s.block == 16 && (s.scale == DType::ue8m0 || s.scale == DType::ue4m3);
-  if (s.m != 128) refuse(name, "m must be 128", s.m);
-  if (s.n < 8 || s.n > 256 || s.n % 8 != 0)
-    refuse(name, "n must be a multiple of 8 from 8 to 256", s.n);
-  if (of_8bits && (!is_8bit(s.a) || !is_8bit(s.b)))
-    refuse(name, "mxf8f6f4 is here of e4m3 and e5m2, not of 6 and 4 bits", to_string(s.a),
+  if (s.ctas != 1 && s.ctas != 2) refuse(name, "one CTA computes it, or a pair", s.ctas);
+  if (s.m != 128 * s.ctas) refuse(name, "m must be 128, of a pair 256", s.m, s.ctas);
+  if (s.n < 8 || s.n > 256 || s.n % (s.ctas == 2 ? 32 : 8) != 0)
+    refuse(name, "n must be a multiple of 8, of a pair of 32, up to 256", s.n, s.ctas);
+  if (of_any && (!is_any(s.a) || !is_any(s.b)))
+    refuse(name, "a and b of mxf8f6f4 must be e4m3, e5m2, e2m3, e3m2 or e2m1 each", to_string(s.a),
            to_string(s.b));
-  if (!of_8bits && (s.a != DType::e2m1 || s.b != DType::e2m1))
+  if (!of_any && (s.a != DType::e2m1 || s.b != DType::e2m1))
     refuse(name, "a and b of mxf4 and mxf4nvf4 must be e2m1", to_string(s.a), to_string(s.b));
   if (s.kind != ScaledMmaKind::mxf4nvf4 && !mx)
     refuse(name, "mxf8f6f4 and mxf4 have a scale of ue8m0 for each 32 elements", to_string(s.scale),
@@ -59,14 +67,21 @@ constexpr bool check(ScaledMmaSpec const& s) {
   return true;
 }
 
-/// The instruction for operands and scales of these types: kind mxf8f6f4 of 8 bits, mxf4 of e2m1
-/// with 32 elements to a scale, else mxf4nvf4. Refuses what is none.
-constexpr ScaledMmaSpec scaled_mma(DType a, DType b, DType scale, int block, int n) {
-  ScaledMmaKind const kind = bits(a) == 8  ? ScaledMmaKind::mxf8f6f4
+/// The instruction for operands and scales of these types: kind mxf4 of e2m1 both with 32 elements
+/// to a scale, mxf4nvf4 of e2m1 with others, else mxf8f6f4. Refuses what is none.
+constexpr ScaledMmaSpec scaled_mma(DType a, DType b, DType scale, int block, int n, int ctas = 1) {
+  bool const of_4bits = a == DType::e2m1 && b == DType::e2m1;
+  ScaledMmaKind const kind = !of_4bits     ? ScaledMmaKind::mxf8f6f4
                              : block == 32 ? ScaledMmaKind::mxf4
                                            : ScaledMmaKind::mxf4nvf4;
-  ScaledMmaSpec const spec{
-      .kind = kind, .m = 128, .n = n, .a = a, .b = b, .scale = scale, .block = block};
+  ScaledMmaSpec const spec{.kind = kind,
+                           .m = 128 * ctas,
+                           .n = n,
+                           .a = a,
+                           .b = b,
+                           .scale = scale,
+                           .block = block,
+                           .ctas = ctas};
   check(spec);
   return spec;
 }

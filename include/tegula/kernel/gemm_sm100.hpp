@@ -26,16 +26,16 @@
 namespace tegula {
 
 namespace detail {
-/// What lies in shared memory for the scales of stages: `Pieces` pieces of A's and of B's each.
-template <int Stages, int Pieces> struct ScaleStages {
-  alignas(128) std::uint8_t scale_a[Stages][Pieces * kScalePieceBytes];
-  alignas(128) std::uint8_t scale_b[Stages][Pieces * kScalePieceBytes];
+/// What lies in shared memory for the scales of stages: pieces of A's, and of B's.
+template <int Stages, int PiecesA, int PiecesB> struct ScaleStages {
+  alignas(128) std::uint8_t scale_a[Stages][PiecesA * kScalePieceBytes];
+  alignas(128) std::uint8_t scale_b[Stages][PiecesB * kScalePieceBytes];
   template <class F> void name_scales(F&& name) {
     name("scales of A", scale_a);
     name("scales of B", scale_b);
   }
 };
-template <int Stages> struct ScaleStages<Stages, 0> {
+template <int Stages> struct ScaleStages<Stages, 0, 0> {
   template <class F> void name_scales(F&&) {}
 };
 /// The type of a tile's elements: of e2m1 pairs of them.
@@ -58,7 +58,7 @@ template <> struct TileElementOf<DType::e2m1> { using Type = float_e2m1x2; };
 ///                                     (epilogue_sm90.hpp)
 ///
 /// There are accumulators for two tiles, so the epilogue of one lies under the main loop of the
-/// next.
+/// next; or for one, where the scales of tiles of 256 columns leave no more room.
 ///
 /// Of a pair of CTAs (C.ctas) the even one multiplies, for both: its barriers say when the stages
 /// of both are full, and when the accumulators of both are empty; its commits tell both. Each CTA
@@ -69,7 +69,8 @@ template <> struct TileElementOf<DType::e2m1> { using Type = float_e2m1x2; };
 ///
 /// With block scales a stage has those of its elements, too: `multiply` has them copied to columns
 /// of tensor memory that are the stage's own, before the products that read them. So nobody writes
-/// over scales that products may still read.
+/// over scales that products may still read. Each CTA of a pair has the scales of its own rows of
+/// A, and of all of B's.
 ///
 /// Legend: g, s, t, r for tiles in global memory, shared, tensor and register memory; tC..
 /// partitioned for C = A B^T.
@@ -84,15 +85,17 @@ template <GemmSm100Config C> struct GemmSm100 {
   static constexpr int stages = tegula::stages(C);
   static constexpr int block_k = tegula::block_k(C);
   static constexpr int block_n = C.block_n;
-  static constexpr int columns = tensor_columns(C);  // of tensor memory
-  static constexpr int pieces = scale_pieces(C);     // of scales, of a stage of A
+  static constexpr int accumulators = tegula::accumulators(C);  // tiles of them
+  static constexpr int columns = tensor_columns(C);             // of tensor memory
+  static constexpr int pieces = scale_pieces(C);                // of scales along k, of a stage
+  static constexpr int scale_rows = scale_rows_b(C);            // and times 128 rows of B
+  static constexpr int scale_bytes = tegula::scale_bytes(C), of_stage = scale_columns_of_stage(C);
   static constexpr bool scaled = pieces > 0;
   /// gemm_sm90's, whose clusters are CTAs or pairs here, and do not meet in lockstep.
   using Params = std::conditional_t<scaled, ScaledGemmSm100Params, GemmSm90Params>;
   static constexpr int first_scale = scale_column(C, 0);  // in tensor memory
   static_assert(stages >= 2 && columns <= kTensorColumns);
-  static_assert(!scaled || (block_n == 128 && C.a_major == Major::k && C.b_major == Major::k));
-  static_assert(!scaled || C.ctas == 1, "scales are not split between the CTAs of a pair");
+  static_assert(!scaled || (block_n % 128 == 0 && C.a_major == Major::k && C.b_major == Major::k));
 
   using ElementA = typename detail::TileElementOf<C.a>::Type;
   using ElementB = typename detail::TileElementOf<C.b>::Type;
@@ -102,7 +105,7 @@ template <GemmSm100Config C> struct GemmSm100 {
   using CopyB = TmaCopy<b_fetch(C), C.ctas>;
   using Operands = GemmOperandTiles<operands(C), tile_k(C)>;
   using Ring = TmaPipeline<stages, 1>;  // a stage is given back by one tcgen05_commit
-  using Results = TensorMemoryPipeline<C.accumulators, 4, C.ctas>;
+  using Results = TensorMemoryPipeline<accumulators, 4, C.ctas>;
   // Answers are read by who asks, who loads, four warps that store; in one CTA by who multiplies.
   using Launches = LaunchPipeline<2, C.ctas, 6, 1>;
   using WorkTiles = std::conditional_t<C.launched, LaunchedTiles<work_tiles(C), Launches>,
@@ -112,7 +115,7 @@ template <GemmSm100Config C> struct GemmSm100 {
       bits(C.a) < 8 ? DType::e4m3 : C.a, bits(C.b) < 8 ? DType::e4m3 : C.b, DType::f32,
       C.ctas* C.block_m, block_n, C.a_major, C.b_major, MmaOperands::ss, C.ctas)>;
   static constexpr ScaledMmaSpec scaled_spec =
-      scaled ? scaled_mma(C.a, C.b, C.scale.type, C.scale.block, block_n) : ScaledMmaSpec{};
+      scaled ? scaled_mma(C.a, C.b, C.scale.type, C.scale.block, block_n, C.ctas) : ScaledMmaSpec{};
   /// A lane's accumulators of 16 rows a warp, in the order that the epilogue takes: (MMA, 1, 1).
   using Accumulator = typename TiledMma<TiledMmaSpec{
       warpgroup_mma(DType::bf16, DType::bf16, DType::f32, block_n), kWgmmaM, block_n}>::Accumulator;
@@ -121,7 +124,7 @@ template <GemmSm100Config C> struct GemmSm100 {
   static constexpr sim::Limits limits = {.bank_conflicts = bits(C.out) == 32 ? 2 : 1};
 
   struct None {};
-  struct SharedStorage : detail::ScaleStages<stages, pieces> {
+  struct SharedStorage : detail::ScaleStages<stages, pieces, scale_rows * pieces> {
     TileA a;
     TileB b;
     typename Epilogue::Tile d;
@@ -167,6 +170,10 @@ template <GemmSm100Config C> struct GemmSm100 {
     if (thread_idx() == 32) {
       prefetch_tensor_map(p.problem.a);
       prefetch_tensor_map(p.problem.b);
+      if constexpr (scaled) {
+        prefetch_tensor_map(p.scale_a);
+        prefetch_tensor_map(p.scale_b);
+      }
       Epilogue::prefetch_maps(p.epilogue);
     }
     if (warp == 2) {
@@ -246,18 +253,17 @@ template <GemmSm100Config C> struct GemmSm100 {
     return steps < 1 ? 1 : steps;
   }
 
-  /// Pieces of scales of step k: the last has fewer.
-  TEGULA_DEVICE static int pieces_of_step(Params const& p, int k) {
-    int const left = scale_pieces_k(p.problem.k, C.scale.block) - k * pieces;
-    return left < pieces ? left : pieces;
-  }
-  /// The scales of a tile's 128 rows from `row` on, for step k, into a stage.
-  TEGULA_DEVICE static void load_scales(Params const& p, void const* scales, int row, int k,
-                                        SharedAddr to, SharedAddr full) {
-    int const first = row / kScalePieceRows * scale_pieces_k(p.problem.k, C.scale.block);
-    auto const* const from = static_cast<std::uint8_t const*>(scales) +
-                             std::int64_t{kScalePieceBytes} * (first + k * pieces);
-    bulk_load(to, from, kScalePieceBytes * pieces_of_step(p, k), full);
+  /// The scales of step k into a stage; beyond the last, zeros.
+  TEGULA_DEVICE static void load_scales(Params const& p, SharedStorage& smem, WorkTilePlace at,
+                                        int k, int stage, SharedAddr full,
+                                        SourceLocation where = SourceLocation::current()) {
+    auto const load_one = [&](TensorMap const& scales, int row, bool batched, void const* to) {
+      tma_load<4, L2Hint::none, C.ctas>(
+          shared_address(to), scales,
+          {0, 2 * pieces * k, row / kScalePieceRows, batched ? at.batch : 0}, full, where);
+    };
+    load_one(p.scale_a, at.m, p.problem.a_batched, smem.scale_a[stage]);
+    load_one(p.scale_b, at.n, p.problem.b_batched, smem.scale_b[stage]);
   }
 
   /// One thread: every tile's steps of K, each into the next stage of the ring.
@@ -277,15 +283,10 @@ template <GemmSm100Config C> struct GemmSm100 {
       auto const gB = Operands::b(p.problem, own);  // (block_n / ctas, tile_k, steps)
 #pragma unroll 1
       for (int k = 0; k < steps; ++k) {
-        int bytes = C.ctas * (CopyA::bytes + CopyB::bytes);
-        if constexpr (scaled) bytes += 2 * kScalePieceBytes * pieces_of_step(p, k);
-        SharedAddr const full = acquire(ring, state, bytes);
-        if constexpr (scaled) {
-          load_scales(p, p.block_scale_a, work.m, k, shared_address(smem.scale_a[state.stage]),
-                      full);
-          load_scales(p, p.block_scale_b, work.n, k, shared_address(smem.scale_b[state.stage]),
-                      full);
-        }
+        SharedAddr const full =
+            acquire(ring, state, C.ctas * (CopyA::bytes + CopyB::bytes + scale_bytes));
+        if constexpr (scaled)
+          load_scales(p, smem, {work.m, work.n, work.batch}, k, state.stage, full);
         copy(g2sA, gA(_, _, k), sA(_, _, state.stage), full);
         copy(g2sB, gB(_, _, k), sB(_, _, state.stage), full);
         state.next();
@@ -297,20 +298,16 @@ template <GemmSm100Config C> struct GemmSm100 {
     if constexpr (!C.launched) griddepcontrol_launch_dependents();
   }
 
-  /// The products of step k with their scales: those of a last instruction beyond K are left out,
-  /// for there are no scales.
+  /// The products of a stage with their scales.
   template <class A, class B, class D>
-  TEGULA_DEVICE static void multiply_scaled(Params const& p, SharedStorage& smem, int stage,
-                                            TensorAddr tmem, A const& a, B const& b, D const& d,
-                                            int k) {
+  TEGULA_DEVICE static void multiply_scaled(SharedStorage& smem, int stage, TensorAddr tmem,
+                                            A const& a, B const& b, D const& d, bool accumulate) {
     constexpr ScaledMmaSpec spec = scaled_spec;
-    TensorAddr const of_a = tmem + tensor_address(0, first_scale + 8 * pieces * stage);
+    TensorAddr const of_a = tmem + tensor_address(0, first_scale + of_stage * stage);
     TensorAddr const of_b = of_a + tensor_address(0, 4 * pieces);
-    int const count = pieces_of_step(p, k);
-    copy_scales<pieces>(shared_address(smem.scale_a[stage]), of_a, count);
-    copy_scales<pieces>(shared_address(smem.scale_b[stage]), of_b, count);
-    int const left = p.problem.k - k * block_k;
-    gemm_scaled<spec>(a, b, of_a, of_b, d, k > 0, (left + extent_k(spec) - 1) / extent_k(spec));
+    copy_scales<pieces, 1, C.ctas>(shared_address(smem.scale_a[stage]), of_a);
+    copy_scales<pieces, scale_rows, C.ctas>(shared_address(smem.scale_b[stage]), of_b);
+    gemm_scaled<spec>(a, b, of_a, of_b, d, accumulate);
   }
 
   /// One thread: every tile's products.
@@ -323,15 +320,15 @@ template <GemmSm100Config C> struct GemmSm100 {
     auto const tCsA = mma.partition_a(tensor(smem.a));  // (MMA_K, stages)
     auto const tCsB = mma.partition_b(tensor(smem.b));  // (MMA_K, stages)
     auto const tCtC =
-        tensor_memory_tiles<float, block_n, C.accumulators>(tmem);  // (128, block_n, accumulators)
+        tensor_memory_tiles<float, block_n, accumulators>(tmem);  // (128, block_n, accumulators)
     while (!work.done()) {
       results.acquire(result);
 #pragma unroll 1
       for (int k = 0; k < steps; ++k) {
         ring.wait(state);
         if constexpr (scaled) {
-          multiply_scaled(p, smem, state.stage, tmem, tCsA(_, state.stage), tCsB(_, state.stage),
-                          tCtC(_, _, result.stage), k);
+          multiply_scaled(smem, state.stage, tmem, tCsA(_, state.stage), tCsB(_, state.stage),
+                          tCtC(_, _, result.stage), k > 0);
         } else {
           gemm(mma, tCsA(_, state.stage), tCsB(_, state.stage), tCtC(_, _, result.stage), k > 0);
         }
@@ -351,7 +348,7 @@ template <GemmSm100Config C> struct GemmSm100 {
     Epilogue epilogue{p.epilogue, p.problem.m, p.problem.n, smem.d, smem.epilogue};
     typename Results::State result;
     auto const tCtC =
-        tensor_memory_tiles<float, block_n, C.accumulators>(tmem);  // (128, block_n, accumulators)
+        tensor_memory_tiles<float, block_n, accumulators>(tmem);  // (128, block_n, accumulators)
     int const first_row = 32 * (warp_id() % 4);
     while (!work.done()) {
       results.wait(result);

@@ -12,10 +12,10 @@
 namespace tegula {
 
 /// One configuration of the Blackwell GEMM kernel: everything inside a CTA's tile of 128 x block_n
-/// elements of D, whose accumulators lie twice in tensor memory. K is walked 128 bytes at a time.
-/// Two CTAs may share a tile of 256 x block_n: each loads half of A's rows and half of B's.
-/// Operands with block scales are e4m3 or e5m2 each with kMxScale, or e2m1 with kMxScale or
-/// kNvScale, both K-major; a tile has 128 columns then.
+/// elements of D, whose accumulators lie in tensor memory, twice where there is room. K is walked
+/// 128 bytes at a time. Two CTAs may share a tile of 256 x block_n: each loads half of A's rows and
+/// half of B's. Operands with block scales are e4m3 or e5m2 each with kMxScale, or e2m1 with
+/// kMxScale or kNvScale, both K-major; a tile has 128 or 256 columns then.
 struct GemmSm100Config {
   DType a = DType::bf16;
   DType b = DType::bf16;
@@ -31,8 +31,6 @@ struct GemmSm100Config {
 
   /// Rows of a tile of D: the lanes of tensor memory.
   static constexpr int block_m = kTensorLanes;
-  /// Tiles whose accumulators there is room for: one is computed while another is stored.
-  static constexpr int accumulators = 2;
 
   constexpr bool operator==(GemmSm100Config const&) const = default;
 };
@@ -75,12 +73,24 @@ constexpr WorkTileSpec work_tiles(GemmSm100Config const& c) {
 }
 constexpr TileWidths tile_widths(GemmSm100Config const& c) { return {c.block_n, 0}; }
 
-/// Pieces of scales (kernel/block_scale.hpp) of a stage of A, and as many of B.
+/// Tiles whose accumulators there is room for in tensor memory: one is computed while another is
+/// stored; with scales beside 256 columns, one.
+constexpr int accumulators(GemmSm100Config const& c) {
+  return c.scale.block != 0 && c.block_n == 256 ? 1 : 2;
+}
+
+/// Pieces of scales (kernel/block_scale.hpp) along k of a stage, for each 128 rows of A, or of B.
 constexpr int scale_pieces(GemmSm100Config const& c) {
   return c.scale.block == 0 ? 0 : block_k(c) / (kScalePieceScales * c.scale.block);
 }
+/// Times 128 rows of B whose scales a CTA has: all of a tile's, also of a pair's.
+constexpr int scale_rows_b(GemmSm100Config const& c) { return c.block_n / kScalePieceRows; }
 constexpr int scale_bytes(GemmSm100Config const& c) {
-  return 2 * scale_pieces(c) * kScalePieceBytes;
+  return (1 + scale_rows_b(c)) * scale_pieces(c) * kScalePieceBytes;
+}
+/// Columns of tensor memory of a stage's scales, four for a piece: of A, then of B.
+constexpr int scale_columns_of_stage(GemmSm100Config const& c) {
+  return 4 * (1 + scale_rows_b(c)) * scale_pieces(c);
 }
 
 constexpr int stage_bytes(GemmSm100Config const& c) {
@@ -91,16 +101,18 @@ constexpr int epilogue_bytes(GemmSm100Config const& c) {
   OperandTile const d = store_tile(epilogue(c));
   return d.stages * d.mn * d.k * d.bits / 8 + 1024;
 }
-/// As many stages as the 227 KB of a CTA hold.
+/// As many stages as the 227 KB of a CTA hold, and tensor memory beside the accumulators.
 constexpr int stages(GemmSm100Config const& c) {
-  int const most = (227 * 1024 - epilogue_bytes(c)) / stage_bytes(c);
-  return most < 12 ? most : 12;
+  int const of_memory = (227 * 1024 - epilogue_bytes(c)) / stage_bytes(c),
+            most = of_memory < 12 ? of_memory : 12;
+  if (c.scale.block == 0) return most;
+  int const beside = (kTensorColumns - accumulators(c) * c.block_n) / scale_columns_of_stage(c);
+  return most < beside ? most : beside;
 }
 
-/// Columns of tensor memory: the accumulators, then each stage's scales, of A and of B, four for a
-/// piece.
+/// Columns of tensor memory: the accumulators, then each stage's scales.
 constexpr int scale_column(GemmSm100Config const& c, int stage) {
-  return c.accumulators * c.block_n + 8 * scale_pieces(c) * stage;
+  return accumulators(c) * c.block_n + scale_columns_of_stage(c) * stage;
 }
 /// As many as the kernel allocates: a power of two.
 constexpr int tensor_columns(GemmSm100Config const& c) {
@@ -115,10 +127,12 @@ struct ScaledGemmSm100Config : GemmSm100Config {
 };
 
 /// What the kernel is launched with where operands have block scales, which lie as
-/// kernel/block_scale.hpp says. A and B of e2m1 are tensors of pairs to their tensor maps.
+/// kernel/block_scale.hpp says: the bytes of half a piece, halves along k, 128 rows each, matrices
+/// of the batch are the axes of their tensor maps. A box is a stage's. A and B of e2m1 are tensors
+/// of pairs to theirs.
 struct ScaledGemmSm100Params : GemmSm90Params {
-  void const* block_scale_a = nullptr;
-  void const* block_scale_b = nullptr;
+  TensorMap scale_a, scale_b;
 };
+inline constexpr int kScaleBoxBytes = kScalePieceBytes / 2;  ///< a box has at most 256 elements
 
 }  // namespace tegula

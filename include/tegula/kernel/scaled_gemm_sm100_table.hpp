@@ -1,5 +1,7 @@
 #pragma once
 
+#include <initializer_list>
+
 #include "tegula/kernel/block_scale.hpp"
 #include "tegula/kernel/gemm_sm100_config.hpp"
 #include "tegula/kernel/table.hpp"
@@ -28,6 +30,16 @@ template <class Add> constexpr void list_scaled_gemm_sm100(Add add) {
   add_all(e4m3, e5m2, kMxScale);
   add_all(e2m1, e2m1, kMxScale);
   add_all(e2m1, e2m1, kNvScale);
+  // Wide tiles, by one CTA and by pairs.
+  for (int const ctas : {1, 2}) {
+    ScaledGemmSm100Config wide{
+        {.a = e4m3, .b = e4m3, .out = bf16, .block_n = 256, .ctas = ctas, .scale = kMxScale}};
+    add(wide);
+    wide.a = wide.b = e2m1;
+    add(wide);
+    wide.scale = kNvScale;
+    add(wide);
+  }
 }
 
 constexpr auto scaled_gemm_sm100_table() {
@@ -45,8 +57,10 @@ struct ScaledGemmSm100Family {
   template <Config C> using Kernel = ScaledGemmSm100<C>;
   static constexpr auto table = detail::scaled_gemm_sm100_table();
 
-  /// Each format into bf16; elements of two types, mxf4 into f32, and an activation.
+  /// Each format into bf16; elements of two types, mxf4 into f32, and an activation. Of wide tiles
+  /// mxf8 and nvf4.
   static constexpr bool is_representative(Config const& c) {
+    if (c.block_n == 256) return c.scale == kNvScale || (c.a != DType::e2m1 && c.ctas == 2);
     if (c.a != c.b) return c.a == DType::e5m2 && c.out == DType::f32;
     if (c.scale == kNvScale) return c.out == DType::bf16;
     return !c.activates && (c.a == DType::e2m1 || c.out == DType::bf16);

@@ -33,10 +33,7 @@ template <> struct FamilyTraits<ScaledGemmSm100Family> : FamilyTraits<GemmSm100F
   }
 
   static ScaledGemmSm100Params lower(Machine const& machine, GemmArguments const& g,
-                                     GemmChoice const& choice) {
-    ScaledGemmSm100Config const& c = configuration(scaled_gemm_sm100, choice.configuration);
-    return {Base::lower(machine, g, c, choice), g.block_scale_a, g.block_scale_b};
-  }
+                                     GemmChoice const& choice);
 
   static std::vector<sim::GlobalTensor> describe(ScaledGemmSm100Config const& c,
                                                  ScaledGemmSm100Params const& params);

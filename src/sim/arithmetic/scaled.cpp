@@ -10,8 +10,9 @@
 #include "arithmetic/tile.hpp"
 
 /// tcgen05.mma with block scales: Xie et al., arXiv 2511.10909, and the authors' MMA-Sim. Operands
-/// of 8 bits are summed as without scales, whose exponents are added to the products'. Those of 4
-/// bits are summed exactly by 16, and such a sum is aligned by the exponents of its scales alone.
+/// of kind mxf8f6f4 are summed as those of 8 bits without scales, whose exponents are added to the
+/// products'. Those of mxf4 and mxf4nvf4 are summed exactly by 16, and such a sum is aligned by the
+/// exponents of its scales alone.
 namespace tegula::sim {
 namespace {
 
@@ -21,7 +22,7 @@ constexpr int kMostK = 64;
 constexpr int kMostRows = 256;
 constexpr int kGroup = 16;  // products of e2m1 that are summed exactly
 /// Fraction bits that are kept below the largest exponent.
-constexpr int kFractionOf8Bits = 25, kFractionOf4Bits = 35;
+constexpr int kFractionOfMxf8f6f4 = 25, kFractionOfMxf4 = 35;
 
 /// significand 2^(exponent - 3); a zero has kZeroExponent.
 struct Number {
@@ -32,8 +33,8 @@ struct Number {
 
 /// What one row of A, or of B, is made of.
 struct Row {
-  Number element[kMostK / 2];  // of 8 bits
-  std::int16_t half[kMostK];   // of 4 bits: the element times two
+  Number element[kMostK / 2];  // of mxf8f6f4
+  std::int16_t half[kMostK];   // of the others: the element times two
   Number scale[4];
   bool special = false;  // it has an infinity or a NaN
 };
@@ -47,8 +48,26 @@ Number number(float value, int least_exponent) {
 }
 
 Number element(DType type, std::uint8_t code) {
-  return type == DType::e4m3 ? number(to_float(float_e4m3{code}), -6)
-                             : number(to_float(float_e5m2{code}), -14);
+  switch (type) {
+    case DType::e4m3:
+      return number(to_float(float_e4m3{code}), -6);
+    case DType::e5m2:
+      return number(to_float(float_e5m2{code}), -14);
+    case DType::e2m3:
+      return number(to_float(float_e2m3{code}), 0);
+    case DType::e3m2:
+      return number(to_float(float_e3m2{code}), -2);
+    default:  // e2m1
+      return number(to_float(float_e2m1{code}), 0);
+  }
+}
+/// Element i of a row of mxf8f6f4: 16 of them in 16 bytes, of fewer bits at the beginning of these.
+std::uint8_t code_of(DType type, std::uint8_t const* bytes, int i) {
+  constexpr int unit = 16;
+  int const width = bits(type), first = i % unit * width;
+  std::uint8_t const* const at = bytes + i / unit * unit + first / 8;
+  unsigned const word = at[0] | (first % 8 + width > 8 ? at[1] << 8 : 0u);
+  return static_cast<std::uint8_t>(word >> first % 8 & ((1u << width) - 1));
 }
 Number scale(DType type, std::uint8_t code) {
   return type == DType::ue8m0 ? number(to_float(float_ue8m0{code}), -127)
@@ -62,12 +81,12 @@ Row decode(ScaledMmaSpec const& op, DType type, std::uint8_t const* bytes, std::
     row.special = row.special || row.scale[i].nan;
   }
   for (int i = 0; i < kWgmmaRowBytes; ++i) {
-    if (type == DType::e2m1) {
+    if (op.kind != ScaledMmaKind::mxf8f6f4) {
       float_e2m1x2 const pair{bytes[i]};
       for (int j = 0; j < 2; ++j)
         row.half[2 * i + j] = static_cast<std::int16_t>(2 * to_float(pair[j]));
     } else {
-      row.element[i] = element(type, bytes[i]);
+      row.element[i] = element(type, code_of(type, bytes, i));
       row.special = row.special || row.element[i].nan || row.element[i].infinite;
     }
   }
@@ -94,36 +113,36 @@ struct Addend {
   }
 };
 
-std::uint32_t dot_add_8bits(ScaledMmaSpec const& op, Row const& a, Row const& b, float c) {
+std::uint32_t dot_add_mxf8f6f4(ScaledMmaSpec const& op, Row const& a, Row const& b, float c) {
   Addend const addend(c);
   int const of_scales = a.scale[0].exponent + b.scale[0].exponent;
   int largest = std::max(kLeastAlignment, addend.exponent);
   for (int i = 0; i < extent_k(op); ++i)
     largest = std::max(largest, a.element[i].exponent + b.element[i].exponent + of_scales);
-  std::int64_t sum = aligned(addend.significand, addend.exponent, 23, largest, kFractionOf8Bits);
+  std::int64_t sum = aligned(addend.significand, addend.exponent, 23, largest, kFractionOfMxf8f6f4);
   for (int i = 0; i < extent_k(op); ++i)
     sum += aligned(std::int64_t{a.element[i].significand} * b.element[i].significand,
                    a.element[i].exponent + b.element[i].exponent + of_scales, 6, largest,
-                   kFractionOf8Bits);
-  return binary32_toward_zero(sum, largest - kFractionOf8Bits, 23);
+                   kFractionOfMxf8f6f4);
+  return binary32_toward_zero(sum, largest - kFractionOfMxf8f6f4, 23);
 }
 
-std::uint32_t dot_add_4bits(ScaledMmaSpec const& op, Row const& a, Row const& b, float c) {
+std::uint32_t dot_add_mxf4(ScaledMmaSpec const& op, Row const& a, Row const& b, float c) {
   Addend const addend(c);
   int const per_scale = op.block / kGroup;
   int largest = std::max(kLeastAlignment, addend.exponent);
   for (int i = 0; i < scales(op); ++i)
     largest = std::max(largest, a.scale[i].exponent + b.scale[i].exponent);
-  std::int64_t sum = aligned(addend.significand, addend.exponent, 23, largest, kFractionOf4Bits);
+  std::int64_t sum = aligned(addend.significand, addend.exponent, 23, largest, kFractionOfMxf4);
   for (int group = 0; group < kMostK / kGroup; ++group) {
     std::int32_t products = 0;  // times four
     for (int i = kGroup * group; i < kGroup * (group + 1); ++i) products += a.half[i] * b.half[i];
     Number const& x = a.scale[group / per_scale];
     Number const& y = b.scale[group / per_scale];
     sum += aligned(std::int64_t{products} * x.significand * y.significand, x.exponent + y.exponent,
-                   8, largest, kFractionOf4Bits);
+                   8, largest, kFractionOfMxf4);
   }
-  return binary32_toward_zero(sum, largest - kFractionOf4Bits, 23);
+  return binary32_toward_zero(sum, largest - kFractionOfMxf4, 23);
 }
 
 /// A result among whose terms is an infinity or a NaN.
@@ -160,9 +179,9 @@ void scaled_mma_tile(ScaledMmaSpec const& op, std::uint8_t const (*a)[kWgmmaRowB
       if (row.special || columns[n].special || !std::isfinite(c)) {
         result = special_result(op, row, columns[n], c);
       } else if (op.kind == ScaledMmaKind::mxf8f6f4) {
-        result = dot_add_8bits(op, row, columns[n], c);
+        result = dot_add_mxf8f6f4(op, row, columns[n], c);
       } else {
-        result = dot_add_4bits(op, row, columns[n], c);
+        result = dot_add_mxf4(op, row, columns[n], c);
       }
     }
   }

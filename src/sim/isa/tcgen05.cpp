@@ -179,31 +179,6 @@ MmaSpec decode(Cta& cta, Tcgen05Kind kind, MmaOperands operands, int ctas, std::
   return instruction.spec;
 }
 
-/// The CTAs that compute an instruction: the one that starts it, or its pair.
-std::vector<Cta*> computing(Cta& cta, int ctas) {
-  if (ctas == 1) return {&cta};
-  return {&cta, cta.pair_peer()};
-}
-
-/// Whether both CTAs of a pair are there to compute: what a product touches is in both.
-bool check_pair(Cta& cta, int ctas, SourceLocation where) {
-  for (Cta const* const of : computing(cta, ctas)) {
-    if (!of->exited()) continue;
-    cta.report(
-        FindingKind::exited_cta, where, cta.here(), "", "",
-        fmt::format(
-            "tcgen05.mma of a pair of CTAs, of which that of rank {} has exited: its tensor "
-            "core, its shared memory and its tensor memory take part",
-            of->rank()),
-        {{},
-         {of->rank(), -1, -1},
-         "a wait of that CTA for a tcgen05_commit of the product before it frees its columns and "
-         "exits would order them"});
-    return false;
-  }
-  return true;
-}
-
 /// Whether the rows may begin at the address.
 bool check_lanes(Cta& cta, char const* name, RowPlaces const& places, TensorAddr address,
                  SourceLocation where) {
@@ -217,19 +192,11 @@ bool check_lanes(Cta& cta, char const* name, RowPlaces const& places, TensorAddr
   return false;
 }
 
-/// Whether columns may be accessed, in each of the CTAs.
-bool check_columns(Cta& cta, int ctas, TensorAddr address, int columns, SourceLocation where) {
-  for (Cta* const of : computing(cta, ctas)) {
-    if (!check_tensor_columns(*of, kMma, address, columns, where)) return false;
-  }
-  return true;
-}
-
 void start(Cta& cta, MmaSpec const& op, TensorAddr d, std::uint64_t a, std::uint64_t b_descriptor,
            bool accumulate, SourceLocation where) {
   SharedOperand b{b_descriptor, op.b_major == Major::mn, op.n / op.ctas, element_bits(op) / 8};
   RowPlaces const places{op.ctas, op.m, op.n};
-  if (!check_pair(cta, op.ctas, where)) return;
+  if (!check_pair(cta, kMma, op.ctas, where)) return;
   if (!check_matrix(cta, kMma, "B", b_descriptor, b, where, op.ctas)) return;
   if (op.operands == MmaOperands::ss) {
     SharedOperand operand{a, op.a_major == Major::mn, places.rows(), element_bits(op) / 8};
@@ -238,11 +205,11 @@ void start(Cta& cta, MmaSpec const& op, TensorAddr d, std::uint64_t a, std::uint
   } else {
     auto const address = static_cast<TensorAddr>(a);
     if (!check_lanes(cta, "A", places, address, where) ||
-        !check_columns(cta, op.ctas, address, kColumnsOfA, where))
+        !check_tensor_columns(cta, kMma, op.ctas, address, kColumnsOfA, where))
       return;
   }
   if (!check_lanes(cta, "D", places, d, where) ||
-      !check_columns(cta, op.ctas, d, places.columns(), where))
+      !check_tensor_columns(cta, kMma, op.ctas, d, places.columns(), where))
     return;
   if (cta.counting()) {
     cta.observers().worked(
@@ -292,6 +259,36 @@ void commit(Cta& cta, std::uint32_t address, int ctas, std::uint16_t cta_mask,
 }
 
 }  // namespace
+
+std::vector<Cta*> computing(Cta& cta, int ctas) {
+  if (ctas == 1) return {&cta};
+  return {&cta, cta.pair_peer()};
+}
+
+bool check_pair(Cta& cta, Instruction instruction, int ctas, SourceLocation where) {
+  for (Cta const* const of : computing(cta, ctas)) {
+    if (!of->exited()) continue;
+    cta.report(
+        FindingKind::exited_cta, where, cta.here(), "", "",
+        fmt::format("{} of a pair of CTAs, of which that of rank {} has exited: its tensor "
+                    "core, its shared memory and its tensor memory take part",
+                    ptx_name(instruction), of->rank()),
+        {{},
+         {of->rank(), -1, -1},
+         "a wait of that CTA for a tcgen05_commit of the product before it frees its columns and "
+         "exits would order them"});
+    return false;
+  }
+  return true;
+}
+
+bool check_tensor_columns(Cta& cta, Instruction instruction, int ctas, TensorAddr address,
+                          int columns, SourceLocation where) {
+  for (Cta* const of : computing(cta, ctas)) {
+    if (!check_tensor_columns(*of, instruction, address, columns, where)) return false;
+  }
+  return true;
+}
 
 bool check_matrix(Cta& cta, Instruction instruction, char const* name, std::uint64_t bits,
                   SharedOperand& operand, SourceLocation where, int ctas) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "isa/shared_operand.hpp"
 #include "machine/cta.hpp"
 
@@ -11,9 +13,16 @@ void check_tcgen05(Cta& cta, Instruction instruction, SourceLocation where);
 /// Likewise for an instruction that has a .cta_group, where there is no pair of CTAs, or others of
 /// the kernel have another group.
 void check_tcgen05(Cta& cta, Instruction instruction, int ctas, SourceLocation where);
+/// The CTAs that compute an instruction: the one that starts it, or its pair.
+std::vector<Cta*> computing(Cta& cta, int ctas);
+/// Reports a pair of which a CTA has exited: what the instruction touches is in both.
+bool check_pair(Cta& cta, Instruction instruction, int ctas, SourceLocation where);
 /// Reports columns that are not allocated as a whole; false where they must not be touched.
 bool check_tensor_columns(Cta& cta, Instruction instruction, TensorAddr address, int columns,
                           SourceLocation where);
+/// The same in each of the CTAs that compute an instruction.
+bool check_tensor_columns(Cta& cta, Instruction instruction, int ctas, TensorAddr address,
+                          int columns, SourceLocation where);
 /// Reads the matrix descriptor of `name` in tcgen05's form into `operand`; false, after a finding,
 /// where the operand must not be read. `ctas`: that read such an operand each, at the same place.
 bool check_matrix(Cta& cta, Instruction instruction, char const* name, std::uint64_t bits,

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "isa/perform.hpp"
 #include "isa/tcgen05.hpp"
@@ -28,18 +29,25 @@ std::uint8_t groups_of(TensorCopyShape shape, int lane) {
 
 class TensorCopy final : public InFlight {
  public:
-  TensorCopy(Cta& cta, SourceLocation where, TensorCopyShape shape, TensorAddr to,
+  TensorCopy(Cta& cta, SourceLocation where, TensorCopyShape shape, int ctas, TensorAddr to,
              SharedOperand const& from)
       : InFlight(kCopy, cta, where), copies_(shape), to_(to), from_(from) {
     double const bytes = 1.0 * from.extent * from.row_bytes;
     cost = {.engine = Cost::Engine::tensor, .bytes = bytes};
-    if (cta.checking()) append_ranges(from_, cta.rank(), reads);
     std::uint8_t const groups = groups_of(shape, tensor_lane(to));
-    tensor_writes.push_back({cta.rank(), groups, tensor_column(to), columns_of(shape)});
+    for (Cta const* const of : computing(cta, ctas)) {
+      ranks_.push_back(of->rank());
+      if (cta.checking()) append_ranges(from_, of->rank(), reads);
+      tensor_writes.push_back({of->rank(), groups, tensor_column(to), columns_of(shape)});
+    }
   }
 
   void land(Cluster& cluster) override {
-    Cta& own = cluster.cta(cta);
+    for (int const rank : ranks_) land_in(cluster.cta(rank));
+  }
+
+ private:
+  void land_in(Cta& own) const {
     for_each_piece(from_, [&](int row, int piece, std::uint32_t address) {
       for (int lane = 0; lane < kTensorLanes - tensor_lane(to_); ++lane) {
         if (row_of_lane(copies_, lane) != row) continue;
@@ -49,10 +57,10 @@ class TensorCopy final : public InFlight {
     });
   }
 
- private:
   TensorCopyShape copies_;
   TensorAddr to_;
   SharedOperand from_;
+  std::vector<int> ranks_;  ///< of the CTAs that copy
 };
 
 /// Whether the rows may begin at the lane.
@@ -66,27 +74,28 @@ bool check_lane(Cta& cta, TensorCopyShape shape, TensorAddr to, SourceLocation w
   return false;
 }
 
-void copy(Cta& cta, TensorCopyShape shape, TensorAddr to, std::uint64_t descriptor,
+void copy(Cta& cta, TensorCopyShape shape, int ctas, TensorAddr to, std::uint64_t descriptor,
           SourceLocation where) {
-  check_tcgen05(cta, kCopy, 1, where);
+  check_tcgen05(cta, kCopy, ctas, where);
   cta.note(kCopy, where);
   SharedOperand from{
       .extent = rows_of(shape), .element_bytes = 1, .row_bytes = 4 * columns_of(shape)};
-  if (!check_matrix(cta, kCopy, "the source", descriptor, from, where) ||
+  if (!check_pair(cta, kCopy, ctas, where) ||
+      !check_matrix(cta, kCopy, "the source", descriptor, from, where, ctas) ||
       !check_lane(cta, shape, to, where) ||
-      !check_tensor_columns(cta, kCopy, to, columns_of(shape), where))
+      !check_tensor_columns(cta, kCopy, ctas, to, columns_of(shape), where))
     return;
   if (cta.counting())
     cta.observers().worked(kCopy, where, {.shared_bytes = from.extent * from.row_bytes});
-  cta.in_flight().add(std::make_unique<TensorCopy>(cta, where, shape, to, from),
+  cta.in_flight().add(std::make_unique<TensorCopy>(cta, where, shape, ctas, to, from),
                       cta.current_thread().tensor);
 }
 
 }  // namespace
 
-void tcgen05_cp(TensorCopyShape shape, std::uint32_t to, std::uint64_t descriptor,
+void tcgen05_cp(TensorCopyShape shape, int ctas, std::uint32_t to, std::uint64_t descriptor,
                 SourceLocation where) {
-  perform(kCopy, where, [=](Cta& cta) { copy(cta, shape, to, descriptor, where); });
+  perform(kCopy, where, [=](Cta& cta) { copy(cta, shape, ctas, to, descriptor, where); });
 }
 
 }  // namespace tegula::sim

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <memory>
@@ -29,8 +30,8 @@ struct Scales {
   int rows;
   int id;  ///< their first byte
 
-  TensorRange range(Cta const& cta) const {
-    return {cta.rank(), kAllLanes, tensor_column(address), scale_columns(rows)};
+  TensorRange range(int rank) const {
+    return {rank, kAllLanes, tensor_column(address), scale_columns(rows)};
   }
 };
 
@@ -49,36 +50,33 @@ class TensorScaledMma final : public InFlight {
         accumulate_(accumulate) {
     shape = static_cast<std::uint32_t>(op.m << 16 | op.n << 7 | extent_k(op));
     cost = {.engine = Cost::Engine::tensor,
-            .bytes = 1.0 * kWgmmaRowBytes * (op.n + op.m),
-            .multiply_adds = 1.0 * op.m * op.n * 16,  // as of 16-bit types: K of 32 bytes
+            // Of a pair each tensor core does half, at the same time.
+            .bytes = 1.0 * kWgmmaRowBytes * (op.n + op.m) / op.ctas,
+            .multiply_adds = 1.0 * op.m * op.n * 16 / op.ctas,  // as of 16-bit types: K of 32 bytes
             .accumulates = accumulate};
-    if (cta.checking()) {
-      append_ranges(a_, cta.rank(), reads);
-      append_ranges(b_, cta.rank(), reads);
+    for (Cta const* const of : computing(cta, op.ctas)) ranks_.push_back(of->rank());
+    std::sort(ranks_.begin(), ranks_.end());
+    for (int const rank : ranks_) {
+      if (cta.checking()) {
+        append_ranges(a_, rank, reads);
+        append_ranges(b_, rank, reads);
+      }
+      TensorRange const result{rank, kAllLanes, tensor_column(d), op.n};
+      tensor_writes.push_back(result);
+      if (accumulate) tensor_reads.push_back(result);
+      tensor_reads.push_back(scale_a_.range(rank));
+      tensor_reads.push_back(scale_b_.range(rank));
     }
-    TensorRange const result{cta.rank(), kAllLanes, tensor_column(d), op.n};
-    tensor_writes.push_back(result);
-    if (accumulate) tensor_reads.push_back(result);
-    tensor_reads.push_back(scale_a_.range(cta));
-    tensor_reads.push_back(scale_b_.range(cta));
   }
 
   void land(Cluster& cluster) override {
-    Cta& own = cluster.cta(cta);
-    TensorMemory& memory = own.tensor_memory();
-    static thread_local Rows a, b;
-    static thread_local std::vector<std::uint32_t> tile;  // (m, n)
-    gather(a_, own.shared(), a.row);
-    gather(b_, own.shared(), b.row);
-    read_scales(own, "A", scale_a_, a);
-    read_scales(own, "B", scale_b_, b);
-    tile.resize(static_cast<std::size_t>(op_.m * op_.n));
-    std::size_t const row_bytes = 4 * static_cast<std::size_t>(op_.n);
-    for (int row = 0; accumulate_ && row < op_.m; ++row)
-      std::memcpy(tile.data() + row * op_.n, memory.at(row, tensor_column(d_)), row_bytes);
-    scaled_mma_tile(op_, a.row, a.scales, b.row, b.scales, accumulate_, tile.data());
-    for (int row = 0; row < op_.m; ++row)
-      std::memcpy(memory.at(row, tensor_column(d_)), tile.data() + row * op_.n, row_bytes);
+    static thread_local Rows b;
+    std::uint8_t(*to)[kWgmmaRowBytes] = b.row;
+    for (int const rank : ranks_) {
+      gather(b_, cluster.cta(rank).shared(), to);
+      to += b_.extent;
+    }
+    for (int const rank : ranks_) multiply(cluster.cta(rank), b);
   }
 
  private:
@@ -86,6 +84,25 @@ class TensorScaledMma final : public InFlight {
     alignas(64) std::uint8_t row[256][kWgmmaRowBytes];
     std::uint32_t scales[256];
   };
+
+  /// One CTA's rows of D.
+  void multiply(Cta& own, Rows& b) const {
+    TensorMemory& memory = own.tensor_memory();
+    static thread_local Rows a;
+    static thread_local std::vector<std::uint32_t> tile;  // (m, n)
+    ScaledMmaSpec op = op_;
+    op.m /= op.ctas, op.ctas = 1;
+    gather(a_, own.shared(), a.row);
+    read_scales(own, "A", scale_a_, a);
+    read_scales(own, "B", scale_b_, b);
+    tile.resize(static_cast<std::size_t>(op.m * op.n));
+    std::size_t const row_bytes = 4 * static_cast<std::size_t>(op.n);
+    for (int row = 0; accumulate_ && row < op.m; ++row)
+      std::memcpy(tile.data() + row * op.n, memory.at(row, tensor_column(d_)), row_bytes);
+    scaled_mma_tile(op, a.row, a.scales, b.row, b.scales, accumulate_, tile.data());
+    for (int row = 0; row < op.m; ++row)
+      std::memcpy(memory.at(row, tensor_column(d_)), tile.data() + row * op.n, row_bytes);
+  }
 
   /// A quarter of the tensor core reads its own copy of the scales; which results come of which is
   /// not published, so the copies must agree.
@@ -122,16 +139,17 @@ class TensorScaledMma final : public InFlight {
   Scales scale_a_;
   Scales scale_b_;
   bool accumulate_;
+  std::vector<int> ranks_;  ///< of the CTAs that compute, the even one first
 };
 
 /// The instruction that a descriptor means; ends the cluster where it means none.
-Tcgen05ScaledInstruction decode(Cta& cta, ScaledMmaKind kind, int block, std::uint32_t bits,
-                                SourceLocation where) {
+Tcgen05ScaledInstruction decode(Cta& cta, ScaledMmaKind kind, int block, int ctas,
+                                std::uint32_t bits, SourceLocation where) {
   auto const invalid = [&](std::string const& why) {
     cta.fail(FindingKind::invalid_operand, where, cta.here(),
              fmt::format("the instruction descriptor {:#010x}: {}", bits, why));
   };
-  Tcgen05ScaledInstruction const instruction = decode_tcgen05_scaled(kind, block, bits);
+  Tcgen05ScaledInstruction const instruction = decode_tcgen05_scaled(kind, block, bits, ctas);
   if (instruction.unknown != 0)
     invalid(fmt::format("bits {:#010x} are none that the simulated machine has for kind {}",
                         instruction.unknown, to_string(kind)));
@@ -149,10 +167,10 @@ Tcgen05ScaledInstruction decode(Cta& cta, ScaledMmaKind kind, int block, std::ui
 }
 
 /// Reports what lies at another lane than 0, or beyond the columns that are allocated.
-bool check_place(Cta& cta, char const* name, TensorAddr address, int columns,
+bool check_place(Cta& cta, char const* name, int ctas, TensorAddr address, int columns,
                  SourceLocation where) {
   if (tensor_lane(address) == 0)
-    return check_tensor_columns(cta, kScaledMma, address, columns, where);
+    return check_tensor_columns(cta, kScaledMma, ctas, address, columns, where);
   cta.report(
       FindingKind::invalid_operand, where, cta.here(), "", "",
       fmt::format("tcgen05.mma with {} from lane {} of tensor memory on: it begins at lane 0", name,
@@ -162,21 +180,23 @@ bool check_place(Cta& cta, char const* name, TensorAddr address, int columns,
 
 }  // namespace
 
-void tcgen05_mma_scaled(ScaledMmaKind kind, int block, std::uint32_t d, std::uint64_t a_descriptor,
-                        std::uint64_t b_descriptor, std::uint32_t instruction_descriptor,
-                        std::uint32_t scale_a, std::uint32_t scale_b, bool accumulate,
-                        SourceLocation where) {
+void tcgen05_mma_scaled(ScaledMmaKind kind, int block, int ctas, std::uint32_t d,
+                        std::uint64_t a_descriptor, std::uint64_t b_descriptor,
+                        std::uint32_t instruction_descriptor, std::uint32_t scale_a,
+                        std::uint32_t scale_b, bool accumulate, SourceLocation where) {
   Cta& cta = current_cta();
-  check_tcgen05(cta, kScaledMma, 1, where);
+  check_tcgen05(cta, kScaledMma, ctas, where);
   cta.note(kScaledMma, where);
-  auto const [op, ids, unknown] = decode(cta, kind, block, instruction_descriptor, where);
-  SharedOperand a{.extent = op.m, .element_bytes = 1}, b{.extent = op.n, .element_bytes = 1};
-  Scales const of_a{scale_a, op.m, ids.a}, of_b{scale_b, op.n, ids.b};
-  if (!check_matrix(cta, kScaledMma, "B", b_descriptor, b, where) ||
-      !check_matrix(cta, kScaledMma, "A", a_descriptor, a, where) ||
-      !check_place(cta, "scales of A", scale_a, scale_columns(op.m), where) ||
-      !check_place(cta, "scales of B", scale_b, scale_columns(op.n), where) ||
-      !check_place(cta, "D", d, op.n, where))
+  auto const [op, ids, unknown] = decode(cta, kind, block, ctas, instruction_descriptor, where);
+  int const rows = op.m / ctas;
+  SharedOperand a{.extent = rows, .element_bytes = 1}, b{.extent = op.n / ctas, .element_bytes = 1};
+  Scales const of_a{scale_a, rows, ids.a}, of_b{scale_b, op.n, ids.b};
+  if (!check_pair(cta, kScaledMma, ctas, where) ||
+      !check_matrix(cta, kScaledMma, "B", b_descriptor, b, where, ctas) ||
+      !check_matrix(cta, kScaledMma, "A", a_descriptor, a, where, ctas) ||
+      !check_place(cta, "scales of A", ctas, scale_a, scale_columns(rows), where) ||
+      !check_place(cta, "scales of B", ctas, scale_b, scale_columns(op.n), where) ||
+      !check_place(cta, "D", ctas, d, op.n, where))
     return;
   if (cta.counting()) {
     cta.observers().worked(kScaledMma, where,

@@ -306,19 +306,34 @@ template <ScaledMmaSpec S> struct Problem {
     seed_ = seed_ * 1664525u + 1013904223u;
     return static_cast<int>((seed_ >> 16) % static_cast<std::uint32_t>(count));
   }
+  static std::uint32_t code_of(DType type, float x) {
+    switch (type) {
+      case DType::e4m3:
+        return to_float_e4m3(x).bits;
+      case DType::e5m2:
+        return to_float_e5m2(x).bits;
+      case DType::e2m3:
+        return to_float_e2m3(x).bits;
+      case DType::e3m2:
+        return to_float_e3m2(x).bits;
+      default:
+        return to_float_e2m1(x).bits;
+    }
+  }
   std::vector<float> operand(int rows, DType type) {
     std::vector<float> values(static_cast<std::size_t>(rows * k));
     for (float& x : values) x = static_cast<float>(draw(9) - 4);
-    std::uint32_t word = 0;
-    int const per_word = 32 / bits(type);
-    for (int i = 0; i < rows * k; ++i) {
-      std::uint32_t const code = type == DType::e4m3   ? to_float_e4m3(at(values, i)).bits
-                                 : type == DType::e5m2 ? to_float_e5m2(at(values, i)).bits
-                                                       : to_float_e2m1(at(values, i)).bits;
-      word |= code << i % per_word * bits(type);
-      if (i % per_word < per_word - 1) continue;
-      in.push_back(word);
-      word = 0;
+    // Of mxf8f6f4 16 elements take 16 bytes: fewer bits each lie at their beginning, and nobody
+    // reads what follows.
+    int const unit = S.kind == ScaledMmaKind::mxf8f6f4 ? 16 : 128 / bits(type);
+    for (int first = 0; first < rows * k; first += unit) {
+      std::uint32_t words[4] = {};
+      for (int bit = unit * bits(type); bit < 128; ++bit) words[bit / 32] |= 1u << bit % 32;
+      for (int i = 0; i < unit * bits(type); ++i) {
+        std::uint32_t const code = code_of(type, at(values, first + i / bits(type)));
+        words[i / 32] |= (code >> i % bits(type) & 1) << i % 32;
+      }
+      in.insert(in.end(), words, words + 4);
     }
     return values;
   }
@@ -365,6 +380,8 @@ constexpr ScaledMmaSpec nvf4(int n) {
 
 TEST(Tcgen05Scaled, MultipliesEveryKind) {
   expect_product<mxf8(40)>();
+  expect_product<scaled_mma(DType::e2m3, DType::e3m2, DType::ue8m0, 32, 16)>();
+  expect_product<scaled_mma(DType::e4m3, DType::e2m1, DType::ue8m0, 32, 24)>();
   expect_product<scaled_mma(DType::e2m1, DType::e2m1, DType::ue8m0, 32, 128)>();
   expect_product<scaled_mma(DType::e2m1, DType::e2m1, DType::ue8m0, 16, 16)>();
   expect_product<nvf4(64)>();
@@ -436,10 +453,12 @@ TEST(Tcgen05Scaled, EveryCopyIsNeeded) {
 TEST(Tcgen05Scaled, DescriptorsSayWhatTheyAreMadeFrom) {
   for (ScaledMmaSpec const& spec :
        {mxf8(8), mxf8(256), nvf4(64), scaled_mma(DType::e2m1, DType::e2m1, DType::ue8m0, 16, 24),
-        scaled_mma(DType::e2m1, DType::e2m1, DType::ue8m0, 32, 136)}) {
+        scaled_mma(DType::e2m1, DType::e2m1, DType::ue8m0, 32, 136),
+        scaled_mma(DType::e2m3, DType::e3m2, DType::ue8m0, 32, 64, 2),
+        scaled_mma(DType::e2m1, DType::e5m2, DType::ue8m0, 32, 256, 2)}) {
     for (int id = 0; id < 4; id += scales(spec)) {
-      auto const read = decode_tcgen05_scaled(spec.kind, spec.block,
-                                              tcgen05_scaled_descriptor(spec, {id, 3 - id}));
+      auto const read = decode_tcgen05_scaled(
+          spec.kind, spec.block, tcgen05_scaled_descriptor(spec, {id, 3 - id}), spec.ctas);
       EXPECT_EQ(read.spec, spec);
       EXPECT_EQ(read.ids.a, id);
       EXPECT_EQ(read.ids.b, 3 - id);
@@ -450,6 +469,9 @@ TEST(Tcgen05Scaled, DescriptorsSayWhatTheyAreMadeFrom) {
   EXPECT_EQ(tcgen05_scaled_descriptor(scaled_mma(DType::e4m3, DType::e5m2, DType::ue8m0, 32, 128),
                                       {2, 1}),
             1u << 4 | 1u << 10 | 16u << 17 | 1u << 23 | 1u << 27 | 2u << 29);
+  EXPECT_EQ(
+      tcgen05_scaled_descriptor(scaled_mma(DType::e2m3, DType::e2m1, DType::ue8m0, 32, 256, 2), {}),
+      3u << 7 | 5u << 10 | 32u << 17 | 1u << 23 | 2u << 27);
   EXPECT_EQ(tcgen05_scaled_descriptor(nvf4(128), {}), 1u << 7 | 1u << 10 | 16u << 17 | 1u << 27);
 }
 
@@ -466,7 +488,8 @@ TEST(Tcgen05Scaled, RefusesWhatIsNone) {
   EXPECT_NE(refused(DType::e2m1, DType::ue4m3, 32, 64).find("ue8m0 for each 32"),
             std::string::npos);
   EXPECT_NE(refused(DType::e2m1, DType::ue8m0, 16, 60).find("multiple of 8"), std::string::npos);
-  EXPECT_NE(refused(DType::e3m2, DType::ue8m0, 16, 64).find("e2m1"), std::string::npos);
+  EXPECT_NE(refused(DType::e3m2, DType::ue8m0, 16, 64).find("each 32 elements"), std::string::npos);
+  EXPECT_NE(refused(DType::bf16, DType::ue8m0, 32, 64).find("e2m3"), std::string::npos);
   EXPECT_EQ(refused(DType::e4m3, DType::ue8m0, 32, 64), "");
 }
 
