@@ -19,6 +19,23 @@ endif()
 include(TegulaCuda)
 include(TegulaCompiledOnce)
 
+# GNU ld takes two to five times as long as these. A program is linked once and run once.
+include(CheckLinkerFlag)
+check_linker_flag(CXX -fuse-ld=lld TEGULA_LINKS_BY_LLD)
+if(TEGULA_LINKS_BY_LLD)
+  set(TEGULA_LINKER -fuse-ld=lld)
+else()
+  check_linker_flag(CXX -fuse-ld=gold TEGULA_LINKS_BY_GOLD)
+  if(TEGULA_LINKS_BY_GOLD)
+    set(TEGULA_LINKER -fuse-ld=gold)
+  endif()
+endif()
+
+# tegula_link_program(TARGET): an executable is linked by the fastest linker there is.
+function(tegula_link_program target)
+  target_link_options(${target} PRIVATE $<$<LINK_LANGUAGE:CXX>:${TEGULA_LINKER}>)
+endfunction()
+
 # Warnings are errors. Floating-point contraction is off: a fused multiply-add is written as fma()
 # by name, so that the source means the same arithmetic on every machine.
 function(tegula_compile_options target)
@@ -72,6 +89,7 @@ function(tegula_executable name)
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE tegula_kernels ${ARG_LINK})
   tegula_compile_options(${name})
+  tegula_link_program(${name})
   tegula_unite(${name})
   tegula_precompile(${name})
 endfunction()
@@ -98,6 +116,7 @@ function(tegula_test name)
   target_link_libraries(${name} PRIVATE tegula_kernels ${ARG_LINK} GTest::gtest GTest::gmock GTest::gtest_main
                                         Threads::Threads)
   tegula_compile_options(${name})
+  tegula_link_program(${name})
   tegula_unite(${name})
   tegula_precompile(${name})
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 TEST_PREFIX ${name}.

@@ -3,7 +3,7 @@
 
     nvcc_report.py nvcc ARGS... -c x.cu -o x.cu.o
 
-writes `x.cu.o.report.json` beside the object: seconds, peak memory of the largest process, and for every kernel in the file its
+writes `x.cu.o.report.json` beside the object: seconds, processor seconds, peak memory of the largest process, and for every kernel in the file its
 registers, stack frame, spills, static shared memory, launch bound of threads and the count of the PTX instructions of COUNTED. Anything that is no
 compile of one file is passed on as it is. scripts/kernel_report.py reads the notes.
 """
@@ -95,7 +95,7 @@ def compile_and_note(command, output):
             command + ["-Xptxas", "-v", "--keep", "--keep-dir", kept], capture_output=True, text=True, check=False
         )
         seconds = time.monotonic() - start
-        peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
         quiet = [line for line in done.stderr.splitlines() if not is_resource_line(line)]
         sys.stdout.write(done.stdout)
         sys.stderr.write("".join(line + "\n" for line in quiet))
@@ -109,8 +109,14 @@ def compile_and_note(command, output):
                         kernels.setdefault(kernel, {}).update(seen)
     for name, readable in zip(kernels, demangle(list(kernels))):
         kernels[name]["name"] = readable
+    note = {
+        "seconds": round(seconds, 2),
+        "processor_seconds": round(used.ru_utime + used.ru_stime, 2),
+        "peak_kb": used.ru_maxrss,
+        "kernels": kernels,
+    }
     with open(output + ".report.json", "w", encoding="utf-8") as file:
-        json.dump({"seconds": round(seconds, 2), "peak_kb": peak, "kernels": kernels}, file, indent=1)
+        json.dump(note, file, indent=1)
     return 0
 
 

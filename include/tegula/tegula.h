@@ -182,7 +182,9 @@ typedef enum tegula_dtype {
   TEGULA_TF32 = 4, /**< f32, of which the tensor cores read the upper 19 bits */
   TEGULA_E4M3 = 5,
   TEGULA_E5M2 = 6,
-  TEGULA_E2M1 = 7 /**< two share a byte, the first in its low half; of tegula_gemm alone */
+  TEGULA_E2M1 = 7, /**< two share a byte, the first in its low half; of tegula_gemm alone */
+  TEGULA_E2M3 = 8, /**< four share three bytes, bit after bit; of tegula_gemm alone */
+  TEGULA_E3M2 = 9  /**< likewise */
 } tegula_dtype;
 
 typedef enum tegula_major { TEGULA_MAJOR_K = 0, TEGULA_MAJOR_MN = 1 } tegula_major;
@@ -197,7 +199,7 @@ typedef enum tegula_activation {
 /** Scales of blocks of k, for A and B alike. */
 typedef enum tegula_block_scale {
   TEGULA_NO_BLOCK_SCALE = 0,
-  TEGULA_MX_SCALE = 1, /**< ue8m0 for each 32 elements: mxf8 (e4m3 or e5m2 each), mxf4 (e2m1) */
+  TEGULA_MX_SCALE = 1, /**< ue8m0 for each 32 elements: e4m3, e5m2, e2m3, e3m2 or e2m1 each */
   TEGULA_NV_SCALE = 2  /**< ue4m3 for each 16: nvf4 (e2m1) */
 } tegula_block_scale;
 
@@ -215,7 +217,8 @@ typedef enum tegula_block_scale {
  */
 typedef struct tegula_gemm_arguments {
   size_t struct_size;
-  int32_t in;   /**< tegula_dtype of A: f16, bf16, tf32, e4m3 or e5m2; with block_scale e2m1, too */
+  int32_t in;   /**< tegula_dtype of A: f16, bf16, tf32, e4m3 or e5m2; with block_scale also of less
+                   than 8 bits */
   int32_t in_b; /**< of B; left out: A's */
   int32_t
       out; /**< of C, D and bias: f16, bf16 or f32; left out: f32 of tf32, bf16 of fp8, else A's */

@@ -18,7 +18,7 @@ _BY_NUMPY = {
     "float8_e4m3fn": "e4m3",
     "float8_e5m2": "e5m2",
 }
-_RAW = {"bf16": "uint16", "f16": "uint16", "e4m3": "uint8", "e5m2": "uint8", "e2m1": "uint8"}
+_RAW = {"bf16": "uint16", "f16": "uint16", "e4m3": "uint8", "e5m2": "uint8", "e2m1": "uint8", "e2m3": "uint8", "e3m2": "uint8"}
 
 
 def _dtype_of(operation: str, name: str, array: npt.NDArray[Any], said: Any, option: str) -> str:

@@ -12,9 +12,9 @@ from .errors import ArgumentError, shown
 from .machine import Machine, Report
 
 # tegula_dtype, tegula_major, tegula_activation
-CODES = {"f16": 1, "bf16": 2, "f32": 3, "tf32": 4, "e4m3": 5, "e5m2": 6, "e2m1": 7}
+CODES = {"f16": 1, "bf16": 2, "f32": 3, "tf32": 4, "e4m3": 5, "e5m2": 6, "e2m1": 7, "e2m3": 8, "e3m2": 9}
 # Elements of less than a byte lie packed along k: (elements, bytes).
-PACKED = {"e2m1": (2, 1)}
+PACKED = {"e2m1": (2, 1), "e2m3": (4, 3), "e3m2": (4, 3)}
 _MAJOR_K, _MAJOR_MN = 0, 1
 _ACTIVATIONS = {"none": 0, "relu": 1, "gelu": 2, "silu": 3}
 _F32_MAX = 3.4028234663852886e38
@@ -150,7 +150,7 @@ def result_type(of_a: str, out_dtype: str | None) -> str:
     """The type of C, the bias and D: the caller's, or what follows from A's. Raises ArgumentError."""
     if out_dtype is not None and (not isinstance(out_dtype, str) or out_dtype not in ("f16", "bf16", "f32")):
         raise ArgumentError(f"gemm: out_dtype is {shown(out_dtype)}; it must be 'f16', 'bf16' or 'f32'.")
-    return out_dtype or {"tf32": "f32", "e4m3": "bf16", "e5m2": "bf16", "e2m1": "bf16"}.get(of_a, of_a)
+    return out_dtype or {"tf32": "f32", **dict.fromkeys(("e4m3", "e5m2", *PACKED), "bf16")}.get(of_a, of_a)
 
 
 class Gemm:

@@ -85,10 +85,11 @@ def gemm(
     and a is not raw bits, else uint16.
 
     Scales of blocks, on a simulated sm_100 (`machine=Machine(arch="sm100")`), of NumPy arrays whose k is contiguous: with
-    block_scale "mx" each 32 elements along k have a scale of float8_e8m0fnu (mxf8 of fp8, mxf4 of e2m1), with "nv" each
+    block_scale "mx" each 32 elements along k have a scale of float8_e8m0fnu (mxf8, mxf6, mxf4), with "nv" each
     16 one of float8_e4m3fn (nvf4, of e2m1), or of uint8 with their bits. block_scale_a is (m, blocks), block_scale_b
     (blocks, n), with the batch as a and b. e2m1 is uint8 with `dtype` "e2m1": two elements along k in a byte, the first
-    in its low half, so that a is (m, k / 2) and b (k / 2, n).
+    in its low half, so that a is (m, k / 2) and b (k / 2, n). "e2m3" and "e3m2" are four in three bytes, bit after bit;
+    with "mx" a and b may differ. Where they do, and of 6 bits, k is a multiple of 128.
 
     Arrays of a GPU (PyTorch's, CuPy's, and others by DLPack or __cuda_array_interface__) are computed there, queued on
     `stream`, the address of a cudaStream_t, else on the current stream of PyTorch or CuPy; scale_a and scale_b are then
@@ -110,7 +111,7 @@ def gemm(
     raw = _arrays.is_raw(a)
     said_of_b = dtype_b if dtype_b is not None else dtype if _arrays.is_raw(b) else None
     # C and bias hold what D does.
-    said_of_c = (out_dtype or "bf16" if dtype in ("e4m3", "e5m2", "e2m1") else out_dtype or dtype) if raw else None
+    said_of_c = (out_dtype or "bf16" if dtype in ("e4m3", "e5m2", *_problems.PACKED) else out_dtype or dtype) if raw else None
     factors = {
         name: np.array(_problems.real("gemm", name, factor), dtype=np.float32)
         for name, factor in (("scale_a", scale_a), ("scale_b", scale_b))

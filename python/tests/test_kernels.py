@@ -129,6 +129,15 @@ def test_gemm_block_scales(rng: np.random.Generator, of: str, batch: tuple[int, 
     np.testing.assert_array_equal(d.view(ml_dtypes.bfloat16) if of == "nvf4" else d, exact if of == "mxf4" else exact.astype(ml_dtypes.bfloat16))
 
 
+def test_gemm_elements_of_mixed_types(rng: np.random.Generator) -> None:
+    a, of_a, exact_a = block_scaled(rng, "mxf8", (130, 256))
+    w, of_w, exact_w = block_scaled(rng, "mxf4", (24, 256))
+    d = tegula.gemm(
+        a, w.T, dtype_b="e2m1", block_scale="mx", block_scale_a=of_a, block_scale_b=of_w.T, machine=Machine(arch="sm100")
+    )
+    np.testing.assert_array_equal(d, (exact_a @ exact_w.T).astype(np.float32).astype(ml_dtypes.bfloat16))
+
+
 def test_gemm_block_scales_refusals(rng: np.random.Generator) -> None:
     a, of_a, _ = block_scaled(rng, "nvf4", (16, 64))
     scales: dict[str, Any] = dict(block_scale="nv", block_scale_a=of_a, block_scale_b=of_a.T, dtype="e2m1")

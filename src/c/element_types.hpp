@@ -13,12 +13,12 @@ namespace tegula::c {
 /// The type of a tegula_dtype; nothing where it is left out. Throws argument_error for
 /// another number.
 inline std::optional<DType> dtype_of(char const* operation, char const* name, std::int32_t type) {
-  constexpr DType kTypes[] = {DType::f16,  DType::bf16, DType::f32, DType::tf32,
-                              DType::e4m3, DType::e5m2, DType::e2m1};
+  constexpr DType kTypes[] = {DType::f16,  DType::bf16, DType::f32,  DType::tf32, DType::e4m3,
+                              DType::e5m2, DType::e2m1, DType::e2m3, DType::e3m2};
   if (type == TEGULA_DTYPE_LEFT_OUT) return {};
-  if (type >= TEGULA_F16 && type <= TEGULA_E2M1) return kTypes[type - TEGULA_F16];
+  if (type >= TEGULA_F16 && type <= TEGULA_E3M2) return kTypes[type - TEGULA_F16];
   throw argument_error(std::string(operation) + ": " + name + " is " + std::to_string(type) +
-                       "; it must be a tegula_dtype, from TEGULA_F16 (1) to TEGULA_E2M1 (7).");
+                       "; it must be a tegula_dtype, from TEGULA_F16 (1) to TEGULA_E3M2 (9).");
 }
 
 inline std::optional<std::int64_t> unless_left_out(std::int64_t value) {

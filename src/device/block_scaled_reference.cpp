@@ -19,18 +19,19 @@ constexpr int kOfZero = -4096;  // below the exponent of any number
 
 /// The exponent under which the tensor core holds a value: at least the format's least.
 int held_exponent(DType type, double value) {
-  int const least = type == DType::e5m2    ? -14
-                    : type == DType::e2m1  ? 0
-                    : type == DType::ue8m0 ? -127
-                                           : -6;
+  int const least = type == DType::e5m2                          ? -14
+                    : type == DType::e3m2                        ? -2
+                    : type == DType::e2m1 || type == DType::e2m3 ? 0
+                    : type == DType::ue8m0                       ? -127
+                                                                 : -6;
   return value == 0 || !std::isfinite(value) ? kOfZero : std::max(std::ilogb(value), least);
 }
 
 }  // namespace
 
 BlockScaledRows block_scaled_rows(void const* data, DType type, std::int64_t ld, void const* scales,
-                                  BlockScale const& how, std::int64_t first, std::int64_t rows,
-                                  std::int64_t k) {
+                                  BlockScale const& how, bool pairs, std::int64_t first,
+                                  std::int64_t rows, std::int64_t k) {
   BlockScaledRows all;
   int const pieces_k = scale_pieces_k(static_cast<int>(k), how.block);
   for (std::int64_t row = first; row < first + rows; ++row) {
@@ -39,8 +40,7 @@ BlockScaledRows block_scaled_rows(void const* data, DType type, std::int64_t ld,
       double const scale =
           element(scales, how.type, block_scale_offset(row, i / how.block, pieces_k));
       all.value.push_back(x * scale);
-      all.exponent.push_back(held_exponent(how.type, scale) +
-                             (bits(type) == 8 ? held_exponent(type, x) : 0));
+      all.exponent.push_back(held_exponent(how.type, scale) + (pairs ? 0 : held_exponent(type, x)));
     }
   }
   return all;
@@ -48,9 +48,9 @@ BlockScaledRows block_scaled_rows(void const* data, DType type, std::int64_t ld,
 
 double block_scaled_error(BlockScaledRows const& x_rows, std::int64_t x,
                           BlockScaledRows const& y_rows, std::int64_t y, std::int64_t k,
-                          int x_bits) {
-  std::int64_t const step = 256 / x_bits;  // 32 bytes
-  double const lost = x_bits == 8 ? 33 * 0x1p-25 : 5 * 0x1p-35;
+                          bool pairs) {
+  std::int64_t const step = pairs ? 64 : 32;  // 32 bytes
+  double const lost = pairs ? 5 * 0x1p-35 : 33 * 0x1p-25;
   double sum = 0, error = 0;
   for (std::int64_t first = 0; first < k; first += step) {
     double const before = std::abs(sum);

@@ -35,11 +35,14 @@ class GemmChecker : Checker {
     extent("k", g_.k);
     extent("batch", g_.batch);
     grid("m / 64 * n / 64 * batch", {(g_.m + 63) / 64, (g_.n + 63) / 64, g_.batch});
-    // A pair of e2m1 is an element of memory: a byte.
-    int const in_bytes = bits(g_.in) * packed(g_.in) / 8, out_bytes = bytes_of(*g_.out);
+    // Of less than 8 bits: a byte, and for TMA to unpack them 32.
+    auto const aligned = [&](DType type) {
+      return bits(type) >= 8 ? bits(type) / 8 : are_pairs(g_.in, *g_.in_b) ? 1 : kUnpackedAlignment;
+    };
+    int const out_bytes = bytes_of(*g_.out);
     bool const a_k = g_.a_major == Major::k, b_k = g_.b_major == Major::k;
-    pointer("a", g_.a, in_bytes);
-    pointer("b", g_.b, in_bytes);
+    pointer("a", g_.a, aligned(g_.in));
+    pointer("b", g_.b, aligned(*g_.in_b));
     pointer("d", g_.d, out_bytes);
     if (g_.block_scale.block != 0) {
       pointer("block_scale_a", g_.block_scale_a, kScaleAlignment);
@@ -91,21 +94,25 @@ class GemmChecker : Checker {
  private:
   static constexpr int kScaleAlignment = 16;  ///< of what a bulk copy reads
 
+  static constexpr int kUnpackedAlignment = 32;  ///< of elements that TMA unpacks, and their rows
+  static constexpr int kUnpackedElements = 128;  ///< of which a row of these has a multiple
+
   static bool fp8(DType type) { return type == DType::e4m3 || type == DType::e5m2; }
   /// What no tensor-core instruction of sm_80's kernel multiplies.
-  static bool by_tma_alone(DType type) {
-    return type == DType::tf32 || type == DType::e2m1 || fp8(type);
+  static bool by_tma_alone(DType type) { return type == DType::tf32 || fp8(type) || small(type); }
+  /// Of 6 or 4 bits.
+  static bool small(DType type) {
+    return type == DType::e2m1 || type == DType::e2m3 || type == DType::e3m2;
   }
 
   void types(int compute_capability) const {
     if (g_.block_scale.block == 0) {
       for (auto const& [name, type] :
            {std::pair<char const*, DType>("in", g_.in), {"in_b", *g_.in_b}})
-        if (type == DType::e2m1)
-          refuse_argument(
-              "gemm: {} is e2m1 and there is no block_scale; e2m1 is computed with kMxScale or "
-              "kNvScale.",
-              name);
+        if (small(type))
+          refuse_argument("gemm: {} is {} and there is no block_scale; {} is computed with {}.",
+                          name, to_string(type), to_string(type),
+                          type == DType::e2m1 ? "kMxScale or kNvScale" : "kMxScale");
       type("in", g_.in, {DType::f16, DType::bf16, DType::tf32, DType::e4m3, DType::e5m2});
       type("in_b", *g_.in_b, {DType::f16, DType::bf16, DType::tf32, DType::e4m3, DType::e5m2});
     }
@@ -142,14 +149,15 @@ class GemmChecker : Checker {
       refuse_argument(
           "gemm: {}; it must be kMxScale (ue8m0 for each 32) or kNvScale (ue4m3 for each 16).",
           said);
-    bool const pairs = g_.in == DType::e2m1 && *g_.in_b == DType::e2m1;
-    if (!pairs && (scale == kNvScale || !fp8(g_.in) || !fp8(*g_.in_b))) {
+    bool const pairs = are_pairs(g_.in, *g_.in_b);
+    auto const has_scales = [](DType type) { return fp8(type) || small(type); };
+    if (!pairs && (scale == kNvScale || !has_scales(g_.in) || !has_scales(*g_.in_b))) {
       auto const name_of = [](DType type) {
         return static_cast<int>(type) < kDTypes ? to_string(type) : "not a DType";
       };
       refuse_argument(
           "gemm: in is {}, in_b is {} and {}; {}.", name_of(g_.in), name_of(*g_.in_b), said,
-          scale == kNvScale ? "both must be e2m1" : "both must be e2m1, or each e4m3 or e5m2");
+          scale == kNvScale ? "both must be e2m1" : "each must be e4m3, e5m2, e2m3, e3m2 or e2m1");
     }
     if (compute_capability != 100)
       refuse_argument(
@@ -158,6 +166,20 @@ class GemmChecker : Checker {
     if (pairs && g_.k % 2 != 0)
       refuse_argument("gemm: k is {} and in is e2m1, of which two share a byte; k must be even.",
                       g_.k);
+    if (pairs) return;
+    for (auto const& [name, type, ld] :
+         {std::tuple<char const*, DType, std::int64_t>("a", g_.in, *g_.lda),
+          {"b", *g_.in_b, *g_.ldb}}) {
+      if (!small(type)) continue;
+      if (g_.k % kUnpackedElements != 0)
+        refuse_argument(
+            "gemm: k is {} and {} is {}, which TMA unpacks; k must be a multiple of {} (pad with zeros).",
+            g_.k, name, to_string(type), kUnpackedElements);
+      if (ld * bits(type) / 8 % kUnpackedAlignment != 0 || ld * bits(type) % 8 != 0)
+        refuse_argument(
+            "gemm: ld{} is {} elements of {}, which TMA unpacks; rows must be multiples of {} bytes.",
+            name, ld, to_string(type), kUnpackedAlignment);
+    }
   }
 
   void major(std::string_view name, std::string_view type_name, Major value, DType type) const {

@@ -165,6 +165,16 @@ Dot dot(double const* x, double const* y, std::int64_t n) {
 
 }  // namespace
 
+namespace {
+/// Element `index` of elements of 6 bits that lie packed, bit after bit.
+std::uint8_t six_bits(void const* data, std::int64_t index) {
+  std::int64_t const bit = 6 * index, shift = bit % 8;
+  unsigned word = load<std::uint8_t>(data, bit / 8);
+  if (shift > 2) word |= static_cast<unsigned>(load<std::uint8_t>(data, bit / 8 + 1)) << 8;
+  return static_cast<std::uint8_t>(word >> shift & 0x3f);
+}
+}  // namespace
+
 double element(void const* data, DType type, std::int64_t index) {
   switch (type) {
     case DType::f16:
@@ -181,6 +191,10 @@ double element(void const* data, DType type, std::int64_t index) {
       return to_float(load<float_e5m2>(data, index));
     case DType::e2m1:
       return to_float(load<float_e2m1x2>(data, index / 2)[static_cast<int>(index % 2)]);
+    case DType::e2m3:
+      return to_float(float_e2m3{six_bits(data, index)});
+    case DType::e3m2:
+      return to_float(float_e3m2{six_bits(data, index)});
     case DType::ue8m0:
       return to_float(load<float_ue8m0>(data, index));
     case DType::ue4m3:
@@ -188,9 +202,9 @@ double element(void const* data, DType type, std::int64_t index) {
     case DType::f64:
       return load<double>(data, index);
     default:
-      throw argument_error(fmt::format(
-          "reference::element: the type is {}; floating-point numbers of 4 bits, or 8 and more, can be read.",
-          to_string(type)));
+      throw argument_error(
+          fmt::format("reference::element: the type is {}; floating-point numbers can be read.",
+                      to_string(type)));
   }
 }
 
@@ -295,7 +309,7 @@ Activated activated(Activation activation, double x, double error) {
 Values gemm(GemmArguments const& arguments, std::vector<std::int64_t> const& rows) {
   GemmArguments const g = with_defaults(arguments);
   bool const a_k = g.a_major == Major::k, b_k = g.b_major == Major::k, fp8 = bits(g.in) == 8;
-  bool const scaled = g.block_scale.block != 0;
+  bool const scaled = g.block_scale.block != 0, pairs = are_pairs(g.in, *g.in_b);
   // Of the matrices of a batch; those of one that serves all are the same.
   auto const rows_of = [&](void const* x, DType type, std::int64_t ld, std::int64_t stride,
                            void const* scales, std::int64_t matrix_rows, std::int64_t batch,
@@ -304,7 +318,7 @@ Values gemm(GemmArguments const& arguments, std::vector<std::int64_t> const& row
     return block_scaled_rows(static_cast<char const*>(x) + batch * stride * bits(type) / 8, type,
                              ld,
                              static_cast<char const*>(scales) + (stride == 0 ? 0 : batch * bytes),
-                             g.block_scale, first, count, g.k);
+                             g.block_scale, pairs, first, count, g.k);
   };
   Values result;
   result.value.resize(rows.size() * static_cast<std::size_t>(g.n));
@@ -345,7 +359,7 @@ Values gemm(GemmArguments const& arguments, std::vector<std::int64_t> const& row
                         : 0;
         double const bias = g.bias != nullptr ? element(g.bias, *g.out, j) : 0;
         double const error_x =
-            scaled ? block_scaled_error(scaled_a, 0, scaled_b, j, g.k, bits(g.in))
+            scaled ? block_scaled_error(scaled_a, 0, scaled_b, j, g.k, pairs)
             : fp8  ? fp8_error(a.data(), g.in, column, *g.in_b, g.k) + 8 * kU * x.magnitude
                    : accumulation * x.magnitude + 0x1p-149 * static_cast<double>(g.k / 8 + 1);
         double const error =

@@ -18,15 +18,18 @@ std::vector<sim::GlobalTensor> describe_tma_gemm(Major a_major, Major b_major,
   if (std::min<std::int64_t>({p.m, p.n, p.k, batches}) < 1) return {};
   std::vector<GlobalTensor> tensors;
   // Of a map are only the address and the distances between rows and batches.
+  // Elements of less than 8 bits are described as the bytes that they are packed in.
   auto const stride = [](TensorMapDescription const& map, std::size_t axis) {
-    return map.strides[axis - 1] / (bits(map.dtype) / 8);
+    return map.strides[axis - 1] / (bits(map.dtype) < 8 ? 1 : bits(map.dtype) / 8);
   };
   auto const add_operand = [&](Names const& names, TensorMap const& map, Major major,
                                std::int64_t mn, bool batched) {
     auto const x = sim::decode(map);
     if (!x || x->rank != 3) return;
-    tensors.push_back(operand(x->dtype, x->address, major, mn, p.k, stride(*x, 1),
-                              batched ? batches : 1, stride(*x, 2))
+    bool const in_bytes = bits(x->dtype) < 8;
+    std::int64_t const k = in_bytes ? std::int64_t{p.k} * bits(x->dtype) / 8 : p.k;
+    tensors.push_back(operand(in_bytes ? DType::u8 : x->dtype, x->address, major, mn, k,
+                              stride(*x, 1), batched ? batches : 1, stride(*x, 2))
                           .as(names, of_operand(e.alpha)));
   };
   add_operand(spec.transposed ? kB : kA, p.a, a_major, p.m, p.a_batched);

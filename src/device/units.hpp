@@ -21,7 +21,7 @@ inline constexpr int kMostRepresentative = 20;
 
 /// Of each family so many representative configurations are compiled for a GPU by `./run test`,
 /// which looks at what nvcc makes of them; `./run nightly` looks at all.
-inline constexpr int kSampled = 3;
+inline constexpr int kSampled = 2;
 
 /// The unit of each configuration of a family.
 template <KernelFamily F> constexpr auto units() {

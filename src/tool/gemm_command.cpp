@@ -148,12 +148,15 @@ Shape batched(std::int64_t batch, Shape shape) {
   return shape;
 }
 
-/// Of A or B. Only where there are block scales may they be e2m1.
+/// Of A or B. Only where there are block scales may they have less than 8 bits.
 DType parse_operand_type(char const* option, std::string const& name, bool scaled) {
-  if (name != to_string(DType::e2m1)) return parse_dtype(option, name);
-  if (scaled) return DType::e2m1;
-  throw argument_error(
-      fmt::format("{} is e2m1 and --scales is left out; of e2m1 it must be mx or nv.", option));
+  constexpr DType small[] = {DType::e2m1, DType::e2m3, DType::e3m2};
+  auto const* const type = std::find_if(std::begin(small), std::end(small),
+                                        [&](DType t) { return name == to_string(t); });
+  if (type == std::end(small)) return parse_dtype(option, name);
+  if (scaled) return *type;
+  throw argument_error(fmt::format("{} is {} and --scales is left out; of {} it must be mx{}.",
+                                   option, name, name, *type == DType::e2m1 ? " or nv" : ""));
 }
 
 Problem read_problem(Options o) {
@@ -234,7 +237,7 @@ Problem read_problem(Options o) {
   if (scaled) {
     // Rows are padded to what TMA can address.
     auto const padded = [&](DType type) {
-      int const unit = 128 / bits(type);
+      int const unit = are_pairs(*in, *in_b) || bits(type) == 8 ? 128 / bits(type) : 128;
       return (k + unit - 1) / unit * unit;
     };
     p.arguments.block_scale = o.scales == "nv" ? kNvScale : kMxScale;
@@ -283,7 +286,7 @@ void quantise(Problem& p) {
       scales.insert(scales.end(), q.scales.begin(), q.scales.end());
     }
     std::int64_t const matrices = static_cast<std::int64_t>(values.size() / of_matrix);
-    x = {DType::u8, {matrices * rows, ld / packed(type)}, std::move(elements)};
+    x = {DType::u8, {matrices * rows, ld * bits(type) / 8}, std::move(elements)};
   };
   quantise_one(p.a, g.in, g.m, *g.lda, p.block_scale_a);
   quantise_one(p.b, *g.in_b, g.n, *g.ldb, p.block_scale_b);
@@ -599,10 +602,10 @@ void add_gemm_command(Command const& app) {
   command.add_text(
       "--dtype,--in", o.dtype,
       "of A and B, to which files are rounded: f16, bf16, tf32, e4m3, e5m2, or with --scales mx or nv "
-      "e2m1 (that of the files, or bf16; with mx e4m3, with nv e2m1)");
+      "e2m1, with mx e2m3 or e3m2 (that of the files, or bf16; with mx e4m3, with nv e2m1)");
   command.add_text(
       "--in-b", o.dtype_b,
-      "of B, where it is not A's: one of A and B e4m3, the other e5m2 (beside an fp8 A that of its file)");
+      "of B, where it is not A's: of fp8, or with --scales mx of 8, 6 and 4 bits (beside an fp8 A that of its file)");
   command.add_text("--out-type,--out", o.out_type,
                    "of D, C and bias: f16, bf16 or f32 (that of A; f32 of tf32, bf16 of fp8)");
   command.add_flag("--trans-a", o.trans_a, "A is stored as (k, m)");

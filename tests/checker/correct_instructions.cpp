@@ -11,15 +11,17 @@
 namespace tegula::detail {
 namespace {
 
-/// A kernel that reads and writes words.
-void add(std::vector<CorrectKernel>& all, WordKernel const& kernel,
-         std::vector<std::uint32_t> const& in) {
-  all.push_back({"instructions", kernel.name, [run = kernel.run, in](sim::Options const& options) {
-                   return outcome_of([&](Outcome& outcome) {
-                     sim::Machine machine(options);
-                     outcome.output = bytes_of(run(machine, in, &outcome.report));
-                   });
-                 }});
+/// A kernel that reads `input()` and writes words. Its input is made when it runs: a test's process
+/// lists all kernels and runs one.
+template <class Input>
+void add(std::vector<CorrectKernel>& all, WordKernel const& kernel, Input input) {
+  all.push_back(
+      {"instructions", kernel.name, [run = kernel.run, input](sim::Options const& options) {
+         return outcome_of([&](Outcome& outcome) {
+           sim::Machine machine(options);
+           outcome.output = bytes_of(run(machine, input(), &outcome.report));
+         });
+       }});
 }
 
 /// `check(host)` of tma_checks.hpp; the output is its verdict on what was moved.
@@ -70,9 +72,10 @@ void add_tma(std::vector<CorrectKernel>& all) {
 void add_instructions(std::vector<CorrectKernel>& all) {
   for (auto const* kernels : {&all_instruction_kernels(), &all_hopper_kernels()}) {
     for (WordKernel const& kernel : *kernels)
-      add(all, kernel, words(static_cast<std::size_t>(kernel.in_words)));
+      add(all, kernel, [&kernel] { return words(static_cast<std::size_t>(kernel.in_words)); });
   }
-  for (WgmmaKernel const& kernel : all_wgmma_kernels()) add(all, kernel, wild_input(kernel, 2));
+  for (WgmmaKernel const& kernel : all_wgmma_kernels())
+    add(all, kernel, [&kernel] { return wild_input(kernel, 2); });
   add_tma(all);
 }
 

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,8 +32,10 @@ using nlohmann::json;
 
 constexpr Mutation kMutations[] = {Mutation::removed, Mutation::weakened, Mutation::delayed,
                                    Mutation::less,    Mutation::more,     Mutation::flipped};
-// that a mutant may run: else it hangs the machine
-constexpr auto kLongest = std::chrono::seconds(60);
+// Of processor time, that a mutant may run: else it hangs the machine. And at all, where the
+// machine waits for itself.
+constexpr rlim_t kLongestSeconds = 60;
+constexpr auto kLongest = std::chrono::minutes(10);
 
 struct Arguments {
   std::string root = ".";
@@ -182,6 +185,8 @@ class Pool {
     if (process < 0) throw std::runtime_error("fork failed");
     if (process == 0) {
       close(ends[0]);
+      rlimit const limit{kLongestSeconds, kLongestSeconds};
+      setrlimit(RLIMIT_CPU, &limit);
       std::string const text = work(job).dump(-1, ' ', false, json::error_handler_t::replace);
       for (std::size_t at = 0; at < text.size();) {
         ssize_t const written = write(ends[1], text.data() + at, text.size() - at);
@@ -216,8 +221,10 @@ class Pool {
       waitpid(p.id, &status, 0);
       json result = json::parse(p.text, nullptr, false);
       if (result.is_discarded()) {
-        result = {
-            {"result", p.killed ? "hang" : "crash"}, {"found", json::array()}, {"wrong", true}};
+        bool const hung =
+            p.killed ||
+            (WIFSIGNALED(status) && (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL));
+        result = {{"result", hung ? "hang" : "crash"}, {"found", json::array()}, {"wrong", true}};
       }
       result["seconds"] = std::chrono::duration<double>(Clock::now() - p.began).count();
       std::size_t const job = p.job;
@@ -394,6 +401,7 @@ int run(Arguments const& arguments) {
   std::vector<MutatedKernel> kernels =
       kernels_of_cases(std::make_integer_sequence<int, static_cast<int>(kCases.size())>());
   for (MutatedKernel& kernel : mutated_attention()) kernels.push_back(std::move(kernel));
+  for (MutatedKernel& kernel : mutated_grouped()) kernels.push_back(std::move(kernel));
   for (MutatedKernel& kernel : mutated_pipelines()) kernels.push_back(std::move(kernel));
   if (!arguments.only_case.empty())
     std::erase_if(kernels, [&](MutatedKernel const& k) { return k.name != arguments.only_case; });

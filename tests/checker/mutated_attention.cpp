@@ -82,6 +82,11 @@ constexpr AttentionCase kAttentionCases[] = {
      .keys = {135, 100},
      .causal = true,
      .page_size = 16},
+    {.name = "attention_sm90_serving_unseen",  // V's warp reads more tiles without keys in a row
+     .config = {.head_dim = 32, .head_dim_v = 32, .block_n = 32, .serving = true},
+     .queries = 516,
+     .keys = {4, 4},
+     .causal = true},
     {.name = "attention_sm90_paged_e4m3",
      .config = {.dtype = DType::e4m3,
                 .head_dim = 128,

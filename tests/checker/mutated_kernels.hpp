@@ -29,6 +29,9 @@ template <int I> MutatedKernel mutated_kernel();
 /// attention_sm90 in its forms: mutated_attention.cpp.
 std::vector<MutatedKernel> mutated_attention();
 
+/// grouped_gemm_sm90 in its forms: mutated_grouped.cpp.
+std::vector<MutatedKernel> mutated_grouped();
+
 /// Those of the pipelines' tests.
 std::vector<MutatedKernel> mutated_pipelines();
 

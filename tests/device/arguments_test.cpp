@@ -14,19 +14,18 @@
 #include <set>
 #include <string>
 
+#include "addresses.hpp"
 #include "scratch.hpp"
 
 namespace tegula {
 namespace {
 
+using tegula::testing::at;
+using tegula::testing::kHuge;
 using tegula::testing::message_of;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max();
-
-template <class T = void> T* at(std::uintptr_t address) { return reinterpret_cast<T*>(address); }
 
 AttentionArguments attention() {
   AttentionArguments const contiguous = {.dtype = DType::f16,

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "addresses.hpp"
 #include "scratch.hpp"
 #include "tegula/device/buffer.hpp"
 #include "tegula/device/launch.hpp"
@@ -19,25 +20,22 @@
 namespace tegula {
 namespace {
 
+using tegula::testing::in_region;
+using tegula::testing::kHuge;
 using tegula::testing::message_of;
 using ::testing::HasSubstr;
 
-constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-template <class T = void> T* at(std::uintptr_t region, std::uintptr_t offset = 0) {
-  return reinterpret_cast<T*>((region << 44) + offset);
-}
-
 AttentionArguments attention_arguments() {
   return with_defaults(AttentionArguments{.dtype = DType::f16,
-                                          .q = at(1),
-                                          .k = at(2),
-                                          .v = at(3),
-                                          .o = at(4),
-                                          .lse = at<float>(5),
+                                          .q = in_region(1),
+                                          .k = in_region(2),
+                                          .v = in_region(3),
+                                          .o = in_region(4),
+                                          .lse = in_region<float>(5),
                                           .batch = 2,
                                           .heads = 6,
                                           .kv_heads = 3,
@@ -52,11 +50,11 @@ GemmArguments gemm_arguments() {
                                      .n = 96,
                                      .k = 64,
                                      .batch = 2,
-                                     .a = at(1),
-                                     .b = at(2),
-                                     .c = at(3),
-                                     .bias = at(4),
-                                     .d = at(5),
+                                     .a = in_region(1),
+                                     .b = in_region(2),
+                                     .c = in_region(3),
+                                     .bias = in_region(4),
+                                     .d = in_region(5),
                                      .beta = 1});
 }
 
@@ -136,17 +134,19 @@ Table attention_table() {
   table.push_back(bad_attention("k is a null", [](A& a) { a.k = nullptr; }));
   table.push_back(bad_attention("v is a null", [](A& a) { a.v = nullptr; }));
   table.push_back(bad_attention("o is a null", [](A& a) { a.o = nullptr; }));
-  table.push_back(bad_attention("q is 0x100000000008", [](A& a) { a.q = at(1, 8); }));
-  table.push_back(bad_attention("k is 0x200000000002", [](A& a) { a.k = at(2, 2); }));
-  table.push_back(bad_attention("v is 0x300000000001", [](A& a) { a.v = at(3, 1); }));
-  table.push_back(bad_attention("o is 0x400000000004", [](A& a) { a.o = at(4, 4); }));
-  table.push_back(bad_attention("lse is 0x500000000002", [](A& a) { a.lse = at<float>(5, 2); }));
+  table.push_back(bad_attention("q is 0x100000000008", [](A& a) { a.q = in_region(1, 8); }));
+  table.push_back(bad_attention("k is 0x200000000002", [](A& a) { a.k = in_region(2, 2); }));
+  table.push_back(bad_attention("v is 0x300000000001", [](A& a) { a.v = in_region(3, 1); }));
+  table.push_back(bad_attention("o is 0x400000000004", [](A& a) { a.o = in_region(4, 4); }));
+  table.push_back(
+      bad_attention("lse is 0x500000000002", [](A& a) { a.lse = in_region<float>(5, 2); }));
   for (std::uintptr_t const region : {1, 2, 3, 4}) {
-    table.push_back(bad_attention("lse", [=](A& a) { a.lse = at<float>(region); }));
-    table.push_back(bad_attention("lse", [=](A& a) { a.lse = at<float>(region, 1024); }));
-    table.push_back(bad_attention("lse", [=](A& a) { a.lse = at<float>(region, 0) - 16; }));
-    if (region != 4) table.push_back(bad_attention("o ", [=](A& a) { a.o = at(region); }));
-    if (region != 4) table.push_back(bad_attention("o, ", [=](A& a) { a.o = at(region, 128); }));
+    table.push_back(bad_attention("lse", [=](A& a) { a.lse = in_region<float>(region); }));
+    table.push_back(bad_attention("lse", [=](A& a) { a.lse = in_region<float>(region, 1024); }));
+    table.push_back(bad_attention("lse", [=](A& a) { a.lse = in_region<float>(region, 0) - 16; }));
+    if (region != 4) table.push_back(bad_attention("o ", [=](A& a) { a.o = in_region(region); }));
+    if (region != 4)
+      table.push_back(bad_attention("o, ", [=](A& a) { a.o = in_region(region, 128); }));
   }
   for (float const scale : {0.0f, -1.0f, kNan, kInfinity, -kInfinity, 1e-45f, 3e38f})
     table.push_back(bad_attention("scale is", [=](A& a) { a.scale = scale; }));
@@ -160,7 +160,8 @@ Table attention_table() {
   table.push_back({"sm_75", [] { check(attention_arguments(), 75); }});
   table.push_back({"head_dim is 0", [] {
                      A a;  // of which some members were never filled in
-                     a.q = at(1), a.k = at(2), a.v = at(3), a.o = at(4), a.seq_q = 5;
+                     a.q = in_region(1), a.k = in_region(2), a.v = in_region(3), a.o = in_region(4),
+                     a.seq_q = 5;
                      check(a, 90);
                    }});
   return table;
@@ -206,21 +207,22 @@ Table gemm_table() {
   table.push_back(bad_gemm("b is a null", [](G& g) { g.b = nullptr; }));
   table.push_back(bad_gemm("c is a null", [](G& g) { g.c = nullptr; }));
   table.push_back(bad_gemm("d is a null", [](G& g) { g.d = nullptr; }));
-  table.push_back(bad_gemm("a is 0x100000000001", [](G& g) { g.a = at(1, 1); }));
-  table.push_back(bad_gemm("b is 0x200000000001", [](G& g) { g.b = at(2, 1); }));
-  table.push_back(bad_gemm("c is 0x300000000001", [](G& g) { g.c = at(3, 1); }));
-  table.push_back(bad_gemm("bias is 0x400000000001", [](G& g) { g.bias = at(4, 1); }));
-  table.push_back(bad_gemm("d is 0x500000000001", [](G& g) { g.d = at(5, 1); }));
-  table.push_back(bad_gemm("scale_a is", [](G& g) { g.scale_a = at<float>(6, 2); }));
-  table.push_back(bad_gemm("scale_b is", [](G& g) { g.scale_b = at<float>(6, 2); }));
+  table.push_back(bad_gemm("a is 0x100000000001", [](G& g) { g.a = in_region(1, 1); }));
+  table.push_back(bad_gemm("b is 0x200000000001", [](G& g) { g.b = in_region(2, 1); }));
+  table.push_back(bad_gemm("c is 0x300000000001", [](G& g) { g.c = in_region(3, 1); }));
+  table.push_back(bad_gemm("bias is 0x400000000001", [](G& g) { g.bias = in_region(4, 1); }));
+  table.push_back(bad_gemm("d is 0x500000000001", [](G& g) { g.d = in_region(5, 1); }));
+  table.push_back(bad_gemm("scale_a is", [](G& g) { g.scale_a = in_region<float>(6, 2); }));
+  table.push_back(bad_gemm("scale_b is", [](G& g) { g.scale_b = in_region<float>(6, 2); }));
   for (std::uintptr_t const region : {1, 2, 4}) {
-    table.push_back(bad_gemm("d and ", [=](G& g) { g.d = at(region); }));
-    table.push_back(
-        bad_gemm("d, ", [=](G& g) { g.d = at(region, region == 4 ? 0 : 64), g.bias = at(4, 2); }));
+    table.push_back(bad_gemm("d and ", [=](G& g) { g.d = in_region(region); }));
+    table.push_back(bad_gemm("d, ", [=](G& g) {
+      g.d = in_region(region, region == 4 ? 0 : 64), g.bias = in_region(4, 2);
+    }));
   }
-  table.push_back(bad_gemm("overlaps c", [](G& g) { g.d = at(3, 2); }));
-  table.push_back(bad_gemm("overlaps scale_a", [](G& g) { g.scale_a = at<float>(5, 4); }));
-  table.push_back(bad_gemm("overlaps scale_b", [](G& g) { g.scale_b = at<float>(5, 4); }));
+  table.push_back(bad_gemm("overlaps c", [](G& g) { g.d = in_region(3, 2); }));
+  table.push_back(bad_gemm("overlaps scale_a", [](G& g) { g.scale_a = in_region<float>(5, 4); }));
+  table.push_back(bad_gemm("overlaps scale_b", [](G& g) { g.scale_b = in_region<float>(5, 4); }));
   table.push_back(bad_gemm("ldc is 100 but ldd is 96", [](G& g) { g.c = g.d, g.ldc = 100; }));
   for (float const value : {kNan, kInfinity, -kInfinity}) {
     table.push_back(bad_gemm("alpha is", [=](G& g) { g.alpha = value; }));

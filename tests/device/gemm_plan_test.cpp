@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "addresses.hpp"
 #include "scratch.hpp"
 #include "tegula/device/buffer.hpp"
 #include "tegula/device/launch.hpp"
@@ -27,11 +28,10 @@ namespace {
 constexpr DeviceProperties kH100 = properties_of(sim::Generation::sm90);
 constexpr DeviceProperties kA100 = properties_of(sim::Generation::sm80);
 
+using tegula::testing::at;
 using tegula::testing::message_of;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-template <class T = void> T* at(std::uintptr_t address) { return reinterpret_cast<T*>(address); }
 
 constexpr std::int64_t kSizes[] = {1, 7, 8, 64, 100, 127, 128, 129, 1000, 4096, 100000};
 

@@ -12,28 +12,26 @@
 #include <string>
 #include <tuple>
 
+#include "addresses.hpp"
 #include "scratch.hpp"
 
 namespace tegula {
 namespace {
 
+using tegula::testing::in_region;
 using tegula::testing::message_of;
 using ::testing::HasSubstr;
-
-template <class T = void> T* at(std::uintptr_t region, std::uintptr_t offset = 0) {
-  return reinterpret_cast<T*>((region << 44) + offset);
-}
 
 GroupedGemmArguments dense() {
   return with_defaults(GroupedGemmArguments{.in = DType::e4m3,
                                             .m = 300,
                                             .n = 256,
                                             .k = 512,
-                                            .a = at(1),
-                                            .b = at(2),
-                                            .d = at(4),
-                                            .scale_a = at<float>(5),
-                                            .scale_b = at<float>(6)});
+                                            .a = in_region(1),
+                                            .b = in_region(2),
+                                            .d = in_region(4),
+                                            .scale_a = in_region<float>(5),
+                                            .scale_b = in_region<float>(6)});
 }
 GroupedGemmArguments grouped(Grouping grouping) {
   GroupedGemmArguments g{.in = DType::bf16,
@@ -42,10 +40,10 @@ GroupedGemmArguments grouped(Grouping grouping) {
                          .m = 300,
                          .n = 256,
                          .k = 512,
-                         .a = at(1),
-                         .b = at(2),
-                         .d = at(4),
-                         .group_ends = at<int>(7)};
+                         .a = in_region(1),
+                         .b = in_region(2),
+                         .d = in_region(4),
+                         .group_ends = in_region<int>(7)};
   return with_defaults(g);
 }
 
@@ -63,45 +61,47 @@ TEST(GroupedGemmCheck, RefusesEachBadArgument) {
     }
   };
   using G = GroupedGemmArguments;
-  expect_refused(dense(),
-                 {{"m is 0", [](G& g) { g.m = 0; }},
-                  {"n is -1", [](G& g) { g.n = -1; }},
-                  {"k is", [](G& g) { g.k = std::int64_t{1} << 40; }},
-                  {"in is f32", [](G& g) { g.in = DType::f32; }},
-                  {"in is e4m3 and in_b is bf16", [](G& g) { g.in_b = DType::bf16; }},
-                  {"out is e4m3", [](G& g) { g.out = DType::e4m3; }},
-                  {"in is e4m3 and scales is none", [](G& g) { g.scales = Scales::none; }},
-                  {"scales is 7", [](G& g) { g.scales = static_cast<Scales>(7); }},
-                  {"grouping is 9", [](G& g) { g.grouping = static_cast<Grouping>(9); }},
-                  {"groups is 2 and grouping is none", [](G& g) { g.groups = 2; }},
-                  {"group_ends is no null pointer", [](G& g) { g.group_ends = at<int>(7); }},
-                  {"a is a null pointer", [](G& g) { g.a = nullptr; }},
-                  {"8 bytes past a multiple of 16", [](G& g) { g.b = at(2, 8); }},
-                  {"scale_a is a null pointer", [](G& g) { g.scale_a = nullptr; }},
-                  {"4 bytes past a multiple of 16", [](G& g) { g.scale_a = at<float>(5, 4); }},
-                  {"d and a are the same pointer", [](G& g) { g.d = const_cast<void*>(g.a); }},
-                  {"lda is 511", [](G& g) { g.lda = 511; }},
-                  {"ldb is 520 elements", [](G& g) { g.ldb = 520; }},
-                  {"ldd is 255", [](G& g) { g.ldd = 255; }},
-                  {"scale_a_stride is 299", [](G& g) { g.scale_a_stride = 299; }},
-                  {"scale_a_stride is 301", [](G& g) { g.scale_a_stride = 301; }},
-                  {"c and d are the same pointer", [](G& g) { g.c = g.d, g.ldc = 300; }},
-                  {"overlaps", [](G& g) { g.d = at(1, 256); }},
-                  {"overlaps", [](G& g) { g.c = at(4, 64); }}});
+  expect_refused(
+      dense(), {{"m is 0", [](G& g) { g.m = 0; }},
+                {"n is -1", [](G& g) { g.n = -1; }},
+                {"k is", [](G& g) { g.k = std::int64_t{1} << 40; }},
+                {"in is f32", [](G& g) { g.in = DType::f32; }},
+                {"in is e4m3 and in_b is bf16", [](G& g) { g.in_b = DType::bf16; }},
+                {"out is e4m3", [](G& g) { g.out = DType::e4m3; }},
+                {"in is e4m3 and scales is none", [](G& g) { g.scales = Scales::none; }},
+                {"scales is 7", [](G& g) { g.scales = static_cast<Scales>(7); }},
+                {"grouping is 9", [](G& g) { g.grouping = static_cast<Grouping>(9); }},
+                {"groups is 2 and grouping is none", [](G& g) { g.groups = 2; }},
+                {"group_ends is no null pointer", [](G& g) { g.group_ends = in_region<int>(7); }},
+                {"a is a null pointer", [](G& g) { g.a = nullptr; }},
+                {"8 bytes past a multiple of 16", [](G& g) { g.b = in_region(2, 8); }},
+                {"scale_a is a null pointer", [](G& g) { g.scale_a = nullptr; }},
+                {"4 bytes past a multiple of 16", [](G& g) { g.scale_a = in_region<float>(5, 4); }},
+                {"d and a are the same pointer", [](G& g) { g.d = const_cast<void*>(g.a); }},
+                {"lda is 511", [](G& g) { g.lda = 511; }},
+                {"ldb is 520 elements", [](G& g) { g.ldb = 520; }},
+                {"ldd is 255", [](G& g) { g.ldd = 255; }},
+                {"scale_a_stride is 299", [](G& g) { g.scale_a_stride = 299; }},
+                {"scale_a_stride is 301", [](G& g) { g.scale_a_stride = 301; }},
+                {"c and d are the same pointer", [](G& g) { g.c = g.d, g.ldc = 300; }},
+                {"overlaps", [](G& g) { g.d = in_region(1, 256); }},
+                {"overlaps", [](G& g) { g.c = in_region(4, 64); }}});
   expect_refused(grouped(Grouping::contiguous),
                  {{"groups is 0", [](G& g) { g.groups = 0; }},
                   {"group_ends is a null pointer", [](G& g) { g.group_ends = nullptr; }},
                   {"scales is 1x128,1x128", [](G& g) { g.scales = Scales::rows_by_rows; }},
-                  {"scale_b is no null pointer", [](G& g) { g.scale_b = at<float>(6); }},
+                  {"scale_b is no null pointer", [](G& g) { g.scale_b = in_region<float>(6); }},
                   {"b_group_stride is", [](G& g) { g.b_group_stride = 100001; }},
                   {"in is bf16 and in_b is f16", [](G& g) { g.in_b = DType::f16; }}});
-  expect_refused(grouped(Grouping::masked),
-                 {{"group_begins is no null pointer", [](G& g) { g.group_begins = at<int>(8); }},
-                  {"groups * m", [](G& g) { g.groups = std::int64_t{1} << 29; }}});
+  expect_refused(
+      grouped(Grouping::masked),
+      {{"group_begins is no null pointer", [](G& g) { g.group_begins = in_region<int>(8); }},
+       {"groups * m", [](G& g) { g.groups = std::int64_t{1} << 29; }}});
   expect_refused(grouped(Grouping::k), {{"d_group_stride is", [](G& g) { g.d_group_stride = 100; }},
                                         {"scales of 1x128,1x128", [](G& g) {
                                            g = dense();
-                                           g.grouping = Grouping::k, g.group_ends = at<int>(7);
+                                           g.grouping = Grouping::k,
+                                           g.group_ends = in_region<int>(7);
                                          }}});
   EXPECT_THAT(message_of<argument_error>([] { check(dense(), 80); }), HasSubstr("sm_80"));
   EXPECT_THAT(message_of<argument_error>([] { choose_grouped_gemm(dense(), {}, {.block_m = 77}); }),

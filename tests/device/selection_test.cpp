@@ -11,6 +11,7 @@
 #include <set>
 #include <string>
 
+#include "addresses.hpp"
 #include "families/attention_serving.hpp"
 #include "problem.hpp"
 #include "scratch.hpp"
@@ -22,13 +23,12 @@ namespace {
 
 constexpr DeviceProperties kDevice = properties_of(sim::Generation::sm90);
 
+using tegula::testing::at;
 using tegula::testing::message_of;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-template <class T = void> T* at(std::uintptr_t address) { return reinterpret_cast<T*>(address); }
-
-constexpr std::int64_t kSizes[] = {1, 7, 8, 64, 100, 127, 128, 129, 1000, 4096, 100000};
+constexpr std::int64_t kLengths[] = {1, 7, 8, 64, 100, 127, 128, 129, 1000, 4096, 100000};
 
 TEST(Selection, FindsAnAttentionConfigurationForEveryCheckedProblem) {
   std::set<int> chosen;
@@ -36,8 +36,8 @@ TEST(Selection, FindsAnAttentionConfigurationForEveryCheckedProblem) {
     for (int const head_dim : {32, 64, 96, 128, 256})
       for (bool const causal : {false, true})
         for (Exponential const exponential : {Exponential::ex2_approx, Exponential::polynomial})
-          for (auto const seq_q : kSizes)
-            for (auto const seq_k : kSizes) {
+          for (auto const seq_q : kLengths)
+            for (auto const seq_k : kLengths) {
               AttentionArguments const a = {.dtype = dtype,
                                             .q = at(0x1000),
                                             .k = at(std::uintptr_t{1} << 44),

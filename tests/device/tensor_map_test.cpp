@@ -30,11 +30,38 @@ struct Breach {
   std::string says;
 };
 
+// Of elements that TMA unpacks: cuTensorMapEncodeTiled's rules for 16U4_ALIGN16B and 16U6_ALIGN16B.
+TEST(TensorMap, UnpackedElementsHaveRulesOfTheirOwn) {
+  using D = TensorMapDescription;
+  D const good = {.dtype = DType::e3m2,
+                  .rank = 2,
+                  .address = reinterpret_cast<void const*>(0x7f0000000400),
+                  .extents = {256, 10},
+                  .strides = {192},
+                  .box = {128, 8},
+                  .swizzle = TmaSwizzle::b128};
+  EXPECT_EQ(sim::refusal(good), std::nullopt);
+  EXPECT_EQ(box_bytes(good), 96 * 8);
+  std::vector<Breach> const breaches = {
+      {[](D& d) { d.address = static_cast<char const*>(d.address) + 16; },
+       "of e3m2 it must be a multiple of 32"},
+      {[](D& d) { d.extents[0] = 200; }, "extents[0] is 200; of e3m2 it must be a multiple of 128"},
+      {[](D& d) { d.strides[0] = 208; }, "is 208 bytes; of e3m2 it must be a multiple of 32"},
+      {[](D& d) { d.box[0] = 64, d.swizzle = TmaSwizzle::none; },
+       "box[0] is 64; of e3m2 it must be 128"},
+  };
+  for (Breach const& breach : breaches) {
+    D d = good;
+    breach.change(d);
+    EXPECT_NE(sim::refusal(d).value_or("").find(breach.says), std::string::npos) << breach.says;
+  }
+}
+
 TEST(TensorMap, EachRuleHasItsSentence) {
   using D = TensorMapDescription;
   std::vector<Breach> const breaches = {
       {[](D& d) { d.dtype = DType::s4; },
-       "dtype is s4; TMA moves elements of 8, 16, 32 or 64 bits"},
+       "dtype is s4; TMA moves elements of 8, 16, 32 or 64 bits, and e2m1, e2m3 and e3m2"},
       {[](D& d) { d.rank = 0; }, "rank is 0; a tensor map has 1 to 5 axes"},
       {[](D& d) { d.rank = 6; }, "rank is 6; a tensor map has 1 to 5 axes"},
       {[](D& d) { d.address = nullptr; },

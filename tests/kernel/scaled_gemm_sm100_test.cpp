@@ -51,6 +51,8 @@ TEST(QuantizeBlocks, KeepsValuesWithinHalfAStep) {
   for (Format const& f :
        {Format{DType::e4m3, kMxScale, 0x1p-4, 0x1p-10},
         Format{DType::e5m2, kMxScale, 0x1p-3, 0x1p-17}, Format{DType::e2m1, kMxScale, 0x1p-2, 0.25},
+        Format{DType::e2m3, kMxScale, 0x1p-4, 0x1p-4},
+        Format{DType::e3m2, kMxScale, 0x1p-3, 0x1p-5},
         Format{DType::e2m1, kNvScale, 0x1p-2, 0.25}}) {
     constexpr int rows = 130, k = 80, ld = 96;
     std::vector<float> values;
@@ -97,7 +99,7 @@ TEST(QuantizeBlocks, RefusesFormatsThatThereAreNot) {
   EXPECT_NE(refusal(DType::e4m3, kNvScale, 2).find("the elements are e4m3 with a scale of ue4m3"),
             std::string::npos);
   EXPECT_NE(refusal(DType::bf16, kMxScale, 2).find("they must be"), std::string::npos);
-  EXPECT_NE(refusal(DType::e2m1, kMxScale, 1).find("even"), std::string::npos);
+  EXPECT_NE(refusal(DType::e2m1, kMxScale, 1).find("a multiple of 2"), std::string::npos);
   EXPECT_EQ(refusal(DType::e2m1, kMxScale, 2), "");
 }
 
@@ -132,7 +134,10 @@ class EveryScaledConfiguration : public testing::TestWithParam<int> {};
 TEST_P(EveryScaledConfiguration, IsCorrectOverItsEdges) {
   ScaledGemmSm100Config const& c = configuration(scaled_gemm_sm100, GetParam());
   SCOPED_TRACE(to_string(c));
-  int const unit = 16 * packed(c.a), block = block_k(c);
+  // What TMA unpacks it takes by 128 elements.
+  bool const unpacks = (bits(c.a) < 8 || bits(c.b) < 8) && !are_pairs(c.a, c.b);
+  int const unit = unpacks ? 128 : 16 * packed(c.a), block = block_k(c);
+  auto const whole = [&](int k) { return unpacks ? (k + unit - 1) / unit * unit : k; };
   struct Extents {
     int m, n, k;
     float spread;
@@ -142,7 +147,7 @@ TEST_P(EveryScaledConfiguration, IsCorrectOverItsEdges) {
        {Extents{c.ctas * 128 + 9, c.block_n + 8, block * (stages(c) / 2 + 1) + unit, 4},
         Extents{3, 131, block + 3 * unit + 2, 4}, Extents{130, 5, unit - 2, 12}}) {
     GemmProblem p = problem_for(c);
-    p.m = m, p.n = n, p.k = k;
+    p.m = m, p.n = n, p.k = whole(k);
     p.padding = unit;
     p.a = p.b = spread_by(spread);
     if (m > 128) p.alpha = 0.5f, p.beta = -2, p.bias = true, p.scale_a = 0.25f, p.scale_b = -3.0f;
@@ -153,6 +158,16 @@ TEST_P(EveryScaledConfiguration, IsCorrectOverItsEdges) {
 INSTANTIATE_TEST_SUITE_P(
     Table, EveryScaledConfiguration,
     testing::Range(0, static_cast<int>(configurations(scaled_gemm_sm100).size())));
+
+// By the entry point: elements of 4 bits beside those of 8, and of 6 bits.
+TEST(ScaledGemmSm100, MultipliesElementsOfMixedTypes) {
+  for (auto const& [a, b] : {std::pair{DType::e4m3, DType::e2m1}, {DType::e3m2, DType::e3m2}}) {
+    GemmProblem p{.in = a, .in_b = b, .m = 150, .n = 40, .k = 384, .block_scale = kMxScale};
+    p.aligned = true;
+    Machine const machine = blackwell();
+    expect_near_exact(p, run_by(machine, p, [&](GemmArguments const& g) { gemm(machine, g); }));
+  }
+}
 
 // Matrices of a batch have scales of their own; one that serves all has one.
 TEST(ScaledGemmSm100, ComputesBatches) {
@@ -314,7 +329,16 @@ TEST(ScaledGemmSm100, RefusesWhatIsNotBuilt) {
          {"block_scale_a is 0x", "null pointer"});
   expect([](auto& g) { g.in = DType::e4m3; }, {"in is e4m3, in_b is e4m3", "both must be e2m1"});
   expect([](auto& g) { g.block_scale = kMxScale, g.in_b = DType::e4m3; },
-         {"in is e2m1, in_b is e4m3", "or each e4m3 or e5m2"});
+         {"k is 64 and a is e2m1, which TMA unpacks", "multiple of 128"});
+  expect(
+      [](auto& g) {
+        g.block_scale = kMxScale, g.in = DType::e3m2, g.in_b = DType::e3m2;
+        g.k = 128, g.lda = 192, g.ldb = 128;
+      },
+      {"lda is 192 elements of e3m2", "multiples of 32 bytes"});
+  expect([](auto& g) { g.in = DType::e3m2; }, {"in is e3m2, in_b is e3m2", "both must be e2m1"});
+  expect([](auto& g) { g.block_scale = {}, g.in = DType::e2m3; },
+         {"in is e2m3 and there is no block_scale", "kMxScale"});
   expect([](auto& g) { g.block_scale = kMxScale, g.in = DType::bf16; }, {"in is bf16"});
   expect([](auto& g) { g.k = 63; }, {"k is 63", "even"});
   expect([](auto& g) { g.lda = 80; }, {"lda is 80 elements of 4 bits", "16 bytes"});

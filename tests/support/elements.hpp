@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <numeric>
 #include <random>
 #include <vector>
 
@@ -68,7 +69,7 @@ inline constexpr std::uint8_t kPoison = 0xa5;
 
 /// `extent` elements of `type`, rounded up to whole lines of `line_bytes`.
 inline std::int64_t whole_lines(std::int64_t extent, DType type, int line_bytes) {
-  std::int64_t const line = 8 * line_bytes / bits(type);
+  std::int64_t const line = 8 * line_bytes / std::gcd(8 * line_bytes, bits(type));
   return (extent + line - 1) / line * line;
 }
 

@@ -92,10 +92,9 @@ inline QuantizedBlocks quantized_operand(GemmProblem const& p, DType type, int m
     std::vector<float> values(static_cast<std::size_t>(rows * p.k));
     for (float& x : values) x = draw(random);
     QuantizedBlocks q = quantize_blocks(type, p.block_scale, rows, p.k, ld, values.data());
-    int const pack = packed(type);
     for (int row = 0; row < rows; ++row)
-      std::fill_n(q.elements.begin() + (row * ld + p.k + pack - 1) / pack, (ld - p.k) / pack,
-                  std::uint8_t{0xff});
+      std::fill(q.elements.begin() + ((row * ld + p.k) * bits(type) + 7) / 8,
+                q.elements.begin() + (row + 1) * ld * bits(type) / 8, std::uint8_t{0xff});
     all.elements.insert(all.elements.end(), q.elements.begin(), q.elements.end());
     all.scales.insert(all.scales.end(), q.scales.begin(), q.scales.end());
   }

@@ -14,6 +14,10 @@ namespace tegula {
 /// A tensor in global memory and the box of it that one TMA instruction moves: the arguments of the
 /// CUDA driver's cuTensorMapEncodeTiled, by name. Axis 0 is the innermost, whose elements are
 /// contiguous; of each array the first `rank` entries count (of `strides` the first rank - 1).
+///
+/// Elements of e2m1, e2m3 and e3m2 lie packed in global memory, and are unpacked as they are loaded
+/// (sm_100a, CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B and 16U6_ALIGN16B): 16 of them take 16 bytes of
+/// shared memory, of which they are the first 8 or 12.
 struct TensorMapDescription {
   DType dtype = DType::bf16;
   int rank = 0;                              ///< 1 to 5
@@ -38,11 +42,15 @@ constexpr int box_extent(TensorMapDescription const& map, int axis) {
   return (map.box[static_cast<std::size_t>(axis)] + step - 1) / step;
 }
 
-/// Bytes of a box in shared memory, which is what a load of it counts at its mbarrier.
+/// Whether elements are unpacked as they are loaded.
+constexpr bool is_unpacked(DType type) { return bits(type) < 8; }
+
+/// Bytes of a box's elements, which is what a load of it counts at its mbarrier: in shared memory
+/// it has as many, but for those that are unpacked.
 constexpr int box_bytes(TensorMapDescription const& map) {
-  int bytes = bits(map.dtype) / 8;
+  int bytes = bits(map.dtype);
   for (int axis = 0; axis < map.rank; ++axis) bytes *= box_extent(map, axis);
-  return bytes;
+  return bytes / 8;
 }
 
 }  // namespace tegula

@@ -208,13 +208,15 @@ constexpr std::int64_t contiguous_batch(std::int64_t rows, std::int64_t ld) {
 /// read the upper 19 bits) and fp8 need an sm_90, such addresses, and A and B K-major.
 ///
 /// **Block scales** (docs/low_precision.md): with block_scale an element of A stands for itself
-/// times the scale of its block of k, and so does one of B. mxf8 is e4m3 or e5m2 each with
-/// kMxScale, mxf4 and nvf4 are e2m1 with kMxScale and kNvScale. Two e2m1 share a byte, the first in
-/// its low half: k is even, and extents and strides count elements still. They need an sm_100, and
-/// batch 1.
+/// times the scale of its block of k, and so does one of B. mxf8 is e4m3 or e5m2 with kMxScale,
+/// mxf6 e2m3 or e3m2, mxf4 and nvf4 are e2m1 with kMxScale and kNvScale; with kMxScale A and B may
+/// differ. Elements of less than a byte lie packed, and extents and strides count elements still: k
+/// is even of e2m1 both; else, where one has less than 8 bits, a multiple of 128, and rows are
+/// multiples of 32 bytes. They need an sm_100. Matrices of a batch have scales of their own, one
+/// behind the other, where their batch stride is not 0.
 struct GemmArguments {
-  DType in = DType::bf16;          ///< of a: f16, bf16, tf32, e4m3, e5m2; e2m1 with block_scale
-  std::optional<DType> in_b = {};  ///< of b: as a, the default; of fp8 the other one too
+  DType in = DType::bf16;          ///< of a: f16, bf16, tf32, e4m3, e5m2, or as block_scale
+  std::optional<DType> in_b = {};  ///< of b: as a, the default; or as fp8 and scales allow
   /// of c, d and bias: f16, bf16 or f32; left out: default_output(in)
   std::optional<DType> out = {};
   Major a_major = Major::k;

@@ -11,50 +11,72 @@
 #include "tegula/kernel/block_scale.hpp"
 #include "tegula/numeric/dtype.hpp"
 
-/// Quantisation of blocks on the host: mxf8, mxf4 and nvf4 (docs/low_precision.md).
+/// Quantisation of blocks on the host: mxf8, mxf6, mxf4 and nvf4 (docs/low_precision.md).
 namespace tegula {
 
 /// A tensor (rows, k) as gemm_sm100 reads it.
 struct QuantizedBlocks {
-  std::vector<std::uint8_t> elements;  ///< (rows, ld); two e2m1 to a byte, the first in bits 0-3
+  std::vector<std::uint8_t> elements;  ///< (rows, ld), packed, the first in the lowest bits
   std::vector<std::uint8_t> scales;    ///< in pieces (kernel/block_scale.hpp), zeros beyond k
 };
 
 namespace detail {
 inline float largest_element(DType type) {
-  return type == DType::e4m3 ? 448.0f : type == DType::e5m2 ? 57344.0f : 6.0f;
+  switch (type) {
+    case DType::e4m3:
+      return 448.0f;
+    case DType::e5m2:
+      return 57344.0f;
+    case DType::e2m3:
+      return 7.5f;
+    case DType::e3m2:
+      return 28.0f;
+    case DType::e2m1:
+      return 6.0f;
+    default:  // of no format of blocks
+      return 0.0f;
+  }
 }
 inline std::uint8_t element_code(DType type, float x) {
-  return type == DType::e4m3   ? to_float_e4m3(x).bits
-         : type == DType::e5m2 ? to_float_e5m2(x).bits
-                               : to_float_e2m1(x).bits;
+  switch (type) {
+    case DType::e4m3:
+      return to_float_e4m3(x).bits;
+    case DType::e5m2:
+      return to_float_e5m2(x).bits;
+    case DType::e2m3:
+      return to_float_e2m3(x).bits;
+    case DType::e3m2:
+      return to_float_e3m2(x).bits;
+    default:
+      return to_float_e2m1(x).bits;
+  }
 }
 }  // namespace detail
 
-/// Row-major `values` (rows, k) as elements of `type`, e4m3 or e5m2 with kMxScale, or e2m1 with
-/// kMxScale or kNvScale, whose rows are `ld` elements apart (even, of e2m1). A block's scale is its
-/// largest magnitude over the type's largest: ue8m0 rounded up, ue4m3 to nearest. Elements are the
-/// quotients in f32, rounded to nearest even and saturated. A block that holds an infinity or a NaN
-/// has a scale of NaN; one whose scale is zero, which ue4m3 has below 2^-10, is zeros. Throws
-/// argument_error where there is no such format.
+/// Row-major `values` (rows, k) as elements of `type`, e4m3, e5m2, e2m3, e3m2 or e2m1 with
+/// kMxScale, or e2m1 with kNvScale, whose rows are `ld` elements apart (of whole bytes). A block's
+/// scale is its largest magnitude over the type's largest: ue8m0 rounded up, ue4m3 to nearest.
+/// Elements are the quotients in f32, rounded to nearest even and saturated. A block that holds an
+/// infinity or a NaN has a scale of NaN; one whose scale is zero, which ue4m3 has below 2^-10, is
+/// zeros. Throws argument_error where there is no such format.
 inline QuantizedBlocks quantize_blocks(DType type, BlockScale how, std::int64_t rows,
                                        std::int64_t k, std::int64_t ld, float const* values) {
-  bool const of_8bits = type == DType::e4m3 || type == DType::e5m2;
-  bool const known = how == kMxScale || (how == kNvScale && !of_8bits);
-  if ((!of_8bits && type != DType::e2m1) || !known)
+  bool const known = (how == kMxScale && detail::largest_element(type) > 0) ||
+                     (how == kNvScale && type == DType::e2m1);
+  if (!known)
     throw argument_error("quantize_blocks: the elements are " + std::string(to_string(type)) +
                          " with a scale of " + to_string(how.type) + " for each " +
                          std::to_string(how.block) +
-                         "; they must be e4m3 or e5m2 with ue8m0 for each 32, or e2m1 with ue8m0 "
-                         "for each 32 or ue4m3 for each 16.");
-  if (rows < 1 || k < 1 || ld < k || (!of_8bits && ld % 2 != 0))
+                         "; they must be e4m3, e5m2, e2m3, e3m2 or e2m1 with ue8m0 for each 32, or "
+                         "e2m1 with ue4m3 for each 16.");
+  if (rows < 1 || k < 1 || ld < k || ld % packed(type) != 0)
     throw argument_error("quantize_blocks: rows " + std::to_string(rows) + ", k " +
                          std::to_string(k) + " and ld " + std::to_string(ld) +
-                         " must be at least 1, ld at least k and, of e2m1, even.");
-  int const per_byte = of_8bits ? 1 : 2, shift = 8 / per_byte;
+                         " must be at least 1, ld at least k and, of " + to_string(type) +
+                         ", a multiple of " + std::to_string(packed(type)) + ".");
   int const pieces_k = scale_pieces_k(static_cast<int>(k), how.block);
   QuantizedBlocks result;
-  result.elements.resize(static_cast<std::size_t>(rows * ld / per_byte));
+  result.elements.resize(static_cast<std::size_t>(rows * ld * bits(type) / 8));
   result.scales.resize(static_cast<std::size_t>(block_scale_bytes(rows, k, how.block)));
   for (std::int64_t row = 0; row < rows; ++row) {
     for (std::int64_t first = 0; first < k; first += how.block) {
@@ -73,10 +95,11 @@ inline QuantizedBlocks quantize_blocks(DType type, BlockScale how, std::int64_t 
           .scales[static_cast<std::size_t>(block_scale_offset(row, first / how.block, pieces_k))] =
           code;
       for (std::int64_t i = 0; i < count; ++i) {
-        std::int64_t const at = row * ld + first + i;
-        std::uint8_t const element = scale == 0 ? 0 : detail::element_code(type, block[i] / scale);
-        result.elements[static_cast<std::size_t>(at / per_byte)] |=
-            static_cast<std::uint8_t>(element << (at % per_byte * shift));
+        std::int64_t const bit = (row * ld + first + i) * bits(type);
+        unsigned const element = scale == 0 ? 0 : detail::element_code(type, block[i] / scale);
+        for (std::int64_t byte = bit / 8; byte * 8 < bit + bits(type); ++byte)
+          result.elements[static_cast<std::size_t>(byte)] |= static_cast<std::uint8_t>(
+              byte == bit / 8 ? element << bit % 8 : element >> (8 - bit % 8));
       }
     }
   }

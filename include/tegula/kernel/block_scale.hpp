@@ -20,8 +20,13 @@ struct BlockScale {
 inline constexpr BlockScale kMxScale = {DType::ue8m0, 32};
 inline constexpr BlockScale kNvScale = {DType::ue4m3, 16};
 
-/// Elements in what tiles and tensor maps count: a pair of e2m1 is one element of theirs.
-constexpr int packed(DType type) { return bits(type) < 8 ? 8 / bits(type) : 1; }
+/// Elements of less than a byte lie packed in global memory: so many of them in the fewest whole
+/// bytes.
+constexpr int packed(DType type) { return bits(type) == 4 ? 2 : bits(type) == 6 ? 4 : 1; }
+
+/// Of operands with block scales whether both are e2m1: kinds mxf4 and mxf4nvf4 read pairs of them,
+/// a byte each. Kind mxf8f6f4 reads elements of 6 and 4 bits unpacked, as TMA brings them.
+constexpr bool are_pairs(DType a, DType b) { return a == DType::e2m1 && b == DType::e2m1; }
 
 /// Scales lie in pieces of 128 rows x 4 scales along k, 512 bytes: (row, scale) at
 /// ((32,4),4):((16,4),1), so that each of the 32 runs of 16 bytes is a lane's four columns of

@@ -38,9 +38,9 @@ template <int Stages, int PiecesA, int PiecesB> struct ScaleStages {
 template <int Stages> struct ScaleStages<Stages, 0, 0> {
   template <class F> void name_scales(F&&) {}
 };
-/// The type of a tile's elements: of e2m1 pairs of them.
-template <DType D> struct TileElementOf { using Type = type_of<D>; };
-template <> struct TileElementOf<DType::e2m1> { using Type = float_e2m1x2; };
+/// The type of a tile's elements: of those of less than 8 bits a byte, which is a pair, or one.
+template <DType D, bool OfBytes = (bits(D) < 8)> struct TileElementOf { using Type = type_of<D>; };
+template <DType D> struct TileElementOf<D, true> { using Type = std::uint8_t; };
 }  // namespace detail
 
 /// Warp-specialised persistent GEMM on Blackwell's tensor cores:

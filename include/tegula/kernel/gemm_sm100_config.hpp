@@ -14,8 +14,8 @@ namespace tegula {
 /// One configuration of the Blackwell GEMM kernel: everything inside a CTA's tile of 128 x block_n
 /// elements of D, whose accumulators lie in tensor memory, twice where there is room. K is walked
 /// 128 bytes at a time. Two CTAs may share a tile of 256 x block_n: each loads half of A's rows and
-/// half of B's. Operands with block scales are e4m3 or e5m2 each with kMxScale, or e2m1 with
-/// kMxScale or kNvScale, both K-major; a tile has 128 or 256 columns then.
+/// half of B's. Operands with block scales are of 8, 6 or 4 bits each with kMxScale, or e2m1 both
+/// with kNvScale, both K-major; a tile has 128 or 256 columns then.
 struct GemmSm100Config {
   DType a = DType::bf16;
   DType b = DType::bf16;
@@ -35,21 +35,41 @@ struct GemmSm100Config {
   constexpr bool operator==(GemmSm100Config const&) const = default;
 };
 
+namespace detail {
+/// Bits of an element in shared memory: of fewer than 8, those of a pair, or of one unpacked.
+constexpr int shared_bits(DType type) { return bits(type) < 8 ? 8 : bits(type); }
+constexpr int tile_bytes(OperandTile const& tile) { return tile.mn * tile.k * tile.bits / 8; }
+/// The boxes of a tile; what is unpacked as it is loaded counts packed at the mbarrier.
+constexpr TmaBoxes fetch_of(OperandTile const& tile, DType type, bool pairs) {
+  TmaBoxes boxes = tma_boxes(tile);
+  if (!pairs && bits(type) < 8) boxes.bytes = boxes.bytes * bits(type) / 8;
+  return boxes;
+}
+}  // namespace detail
+
 /// Elements of K in a stage: 128 bytes of a row, the span of the widest swizzle.
-constexpr int block_k(GemmSm100Config const& c) { return 1024 / bits(c.a); }
-/// Steps of block_k as tiles count them.
-constexpr int tile_k(GemmSm100Config const& c) { return block_k(c) / packed(c.a); }
+constexpr int block_k(GemmSm100Config const& c) {
+  return are_pairs(c.a, c.b) ? 256 : 1024 / detail::shared_bits(c.a);
+}
+/// Steps of block_k as tiles count them: in pairs, of those.
+constexpr int tile_k(GemmSm100Config const& c) {
+  return are_pairs(c.a, c.b) ? block_k(c) / 2 : block_k(c);
+}
 
 /// The tiles of A and B in shared memory, (mn, tile_k, stages), and how they come there.
 constexpr OperandTile a_tile(GemmSm100Config const& c, int stages = 1) {
-  return {bits(c.a) * packed(c.a), c.block_m, tile_k(c), c.a_major == Major::k ? 1 : 0, stages};
+  return {detail::shared_bits(c.a), c.block_m, tile_k(c), c.a_major == Major::k ? 1 : 0, stages};
 }
 constexpr OperandTile b_tile(GemmSm100Config const& c, int stages = 1) {
-  return {bits(c.b) * packed(c.b), c.block_n / c.ctas, tile_k(c), c.b_major == Major::k ? 1 : 0,
+  return {detail::shared_bits(c.b), c.block_n / c.ctas, tile_k(c), c.b_major == Major::k ? 1 : 0,
           stages};
 }
-constexpr TmaBoxes a_fetch(GemmSm100Config const& c) { return tma_boxes(a_tile(c)); }
-constexpr TmaBoxes b_fetch(GemmSm100Config const& c) { return tma_boxes(b_tile(c)); }
+constexpr TmaBoxes a_fetch(GemmSm100Config const& c) {
+  return detail::fetch_of(a_tile(c), c.a, are_pairs(c.a, c.b));
+}
+constexpr TmaBoxes b_fetch(GemmSm100Config const& c) {
+  return detail::fetch_of(b_tile(c), c.b, are_pairs(c.a, c.b));
+}
 
 /// What one CTA loads of the operands, as GemmOperandTiles takes it.
 constexpr GemmSm100Config operands(GemmSm100Config c) {
@@ -94,7 +114,7 @@ constexpr int scale_columns_of_stage(GemmSm100Config const& c) {
 }
 
 constexpr int stage_bytes(GemmSm100Config const& c) {
-  return a_fetch(c).bytes + b_fetch(c).bytes + scale_bytes(c);
+  return detail::tile_bytes(a_tile(c)) + detail::tile_bytes(b_tile(c)) + scale_bytes(c);
 }
 /// Shared memory besides the stages: D on its way out; barriers, with room for alignment.
 constexpr int epilogue_bytes(GemmSm100Config const& c) {
@@ -128,8 +148,8 @@ struct ScaledGemmSm100Config : GemmSm100Config {
 
 /// What the kernel is launched with where operands have block scales, which lie as
 /// kernel/block_scale.hpp says: the bytes of half a piece, halves along k, 128 rows each, matrices
-/// of the batch are the axes of their tensor maps. A box is a stage's. A and B of e2m1 are tensors
-/// of pairs to theirs.
+/// of the batch are the axes of their tensor maps. A box is a stage's. A and B of e2m1 both are
+/// tensors of pairs to theirs.
 struct ScaledGemmSm100Params : GemmSm90Params {
   TensorMap scale_a, scale_b;
 };

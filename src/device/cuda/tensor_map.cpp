@@ -61,6 +61,11 @@ CUtensorMapDataType data_type(DType type) {
     case DType::s16:
     case DType::u16:
       return CU_TENSOR_MAP_DATA_TYPE_UINT16;
+    case DType::e2m1:
+      return static_cast<CUtensorMapDataType>(14);  // 16U4_ALIGN16B, of CUDA 12.8
+    case DType::e2m3:
+    case DType::e3m2:
+      return static_cast<CUtensorMapDataType>(15);  // 16U6_ALIGN16B
     default:
       return CU_TENSOR_MAP_DATA_TYPE_UINT8;
   }

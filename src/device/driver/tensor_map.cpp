@@ -32,6 +32,11 @@ int data_type(DType type) {
       return 8;  // FLOAT64
     case DType::bf16:
       return 9;  // BFLOAT16
+    case DType::e2m1:
+      return 14;  // 16U4_ALIGN16B
+    case DType::e2m3:
+    case DType::e3m2:
+      return 15;  // 16U6_ALIGN16B
     default:
       return 0;  // UINT8
   }

@@ -1,18 +1,31 @@
 #include "tma_gemm.hpp"
 
+#include <cstddef>
+
 #include "problem.hpp"
+#include "tegula/arch/tensor_map_description.hpp"
 #include "tegula/device/tensor_map.hpp"
 #include "tegula/kernel/block_scale.hpp"
 
 namespace tegula::device {
 namespace {
 
-/// An operand as its tensor map counts: pairs of e2m1 are bytes.
-TmaMatrices operand(DType type, void const* address, std::int64_t mn, std::int64_t k,
+/// An operand as its tensor map counts: `pairs` of e2m1 are bytes.
+TmaMatrices operand(DType type, bool pairs, void const* address, std::int64_t mn, std::int64_t k,
                     std::int64_t batches, std::int64_t ld, std::int64_t batch_stride) {
-  int const pack = packed(type);
+  int const pack = pairs ? 2 : 1;
   return {pack > 1 ? DType::u8 : type, address, mn, ceil_div(k, pack), batches, ld / pack,
           batch_stride / pack};
+}
+
+/// Its tensor map. The stride of an axis of extent 1 is never taken; of elements that are unpacked
+/// TMA wants multiples of 32 bytes there, too.
+TensorMapDescription operand_map(TmaMatrices const& x, TmaBoxes const& boxes) {
+  TensorMapDescription map = describe(x, boxes);
+  if (!is_unpacked(map.dtype)) return map;
+  for (std::size_t axis = 1; axis < 3; ++axis)
+    if (map.extents[axis] == 1) map.strides[axis - 1] = 32;
+  return map;
 }
 
 }  // namespace
@@ -21,12 +34,12 @@ GemmSm90Problem tma_problem(Machine const& machine, GemmArguments const& g, TmaB
                             TmaBoxes const& b_boxes) {
   bool const a_batched = g.batch > 1 && *g.a_batch_stride != 0;
   bool const b_batched = g.batch > 1 && *g.b_batch_stride != 0;
-  TmaMatrices const a =
-      operand(g.in, g.a, g.m, g.k, a_batched ? g.batch : 1, *g.lda, *g.a_batch_stride);
-  TmaMatrices const b =
-      operand(*g.in_b, g.b, g.n, g.k, b_batched ? g.batch : 1, *g.ldb, *g.b_batch_stride);
-  return {.a = encode(machine, describe(a, a_boxes)),
-          .b = encode(machine, describe(b, b_boxes)),
+  TmaMatrices const a = operand(g.in, are_pairs(g.in, *g.in_b), g.a, g.m, g.k,
+                                a_batched ? g.batch : 1, *g.lda, *g.a_batch_stride);
+  TmaMatrices const b = operand(*g.in_b, are_pairs(g.in, *g.in_b), g.b, g.n, g.k,
+                                b_batched ? g.batch : 1, *g.ldb, *g.b_batch_stride);
+  return {.a = encode(machine, operand_map(a, a_boxes)),
+          .b = encode(machine, operand_map(b, b_boxes)),
           .m = static_cast<int>(g.m),
           .n = static_cast<int>(g.n),
           .k = static_cast<int>(g.k),

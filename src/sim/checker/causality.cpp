@@ -45,12 +45,12 @@ void Causality::forget() {
   for (Maximum& maximum : recent_) maximum = {};
 }
 
-void Causality::start(int threads) {
+void Causality::start(int threads, int others) {
   forget();
-  agents_ = threads;
-  generic_agents_.clear();
+  agents_ = threads + others;
+  generic_agents_.assign(static_cast<std::size_t>(others), false);
   // With room for as many mbarriers as most kernels have.
-  int const size = (threads + 64) / kGroup * kGroup;
+  int const size = (agents_ + 64) / kGroup * kGroup;
   if (size != pool_.size) {
     while (pool_.first != nullptr) {
       ::operator delete (std::exchange(pool_.first, pool_.first->next),

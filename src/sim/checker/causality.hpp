@@ -79,8 +79,8 @@ struct Published {
 
 class Causality {
  public:
-  /// Nobody knows anything; the agents are `threads` threads.
-  void start(int threads);
+  /// Nobody knows anything; the agents are `threads` threads, and others after them.
+  void start(int threads, int others = 0);
   /// One agent more; `generic`: it accesses memory through the generic proxy, as threads do.
   int add_agent(bool generic = false);
   bool is_generic(int agent) const {

@@ -1,6 +1,7 @@
 #include "checker/races.hpp"
 
 #include <algorithm>
+#include <bitset>
 
 namespace tegula::sim {
 
@@ -10,7 +11,7 @@ namespace {
 constexpr int kManyReaders = 8;
 /// Readers of a piece that are remembered, at most: they hold the shadow below 100 bytes for
 /// each byte.
-constexpr int kMostReaders = 32;
+constexpr int kMostReaders = 20;
 
 std::uint64_t key_of(Instruction instruction, SourceLocation where) {
   return static_cast<std::uint64_t>(where.line) << 8 | static_cast<std::uint64_t>(instruction);
@@ -140,18 +141,18 @@ void RaceShadow::prune(std::uint32_t piece, int warp, std::array<std::uint32_t, 
   }
 }
 
-/// Makes room for one reader more: what a warp has read on a line at several times counts as read
-/// at the first of them. Where that is not enough, the first that was noted is forgotten.
-void RaceShadow::make_room(std::uint32_t piece) {
+/// Puts together what each warp has read of a piece at several times, on one line or on any: it
+/// counts as read at the first of them. Returns how many readers are left.
+int RaceShadow::join_warps(std::uint32_t piece, bool of_one_line) {
   int count = 0;
   for (std::uint32_t at = heads_[piece]; at != 0; at = readers_[at].next, ++count) {
     Reader& reader = readers_[at];
     if (reader.kind != ReaderKind::lanes) continue;
     for (std::uint32_t* link = &reader.next; *link != 0;) {
-      Reader const& earlier = readers_[*link];
+      Reader& earlier = readers_[*link];
       if (earlier.kind != reader.kind || earlier.warp != reader.warp ||
-          earlier.site != reader.site || earlier.async != reader.async) {
-        link = &readers_[*link].next;
+          earlier.async != reader.async || (of_one_line && earlier.site != reader.site)) {
+        link = &earlier.next;
         continue;
       }
       for (std::size_t w = 0; w < 4; ++w) reader.lanes[w] |= earlier.lanes[w];
@@ -159,7 +160,21 @@ void RaceShadow::make_room(std::uint32_t piece) {
       drop(*link);
     }
   }
-  if (count < kMostReaders) return;
+  return count;
+}
+
+/// Makes room for one reader more: where kMostReaders warps have read the piece, the first that was
+/// noted is forgotten.
+void RaceShadow::make_room(std::uint32_t piece) {
+  std::bitset<512> warps;  // a cluster has no more
+  bool again = false;
+  for (std::uint32_t at = heads_[piece]; at != 0; at = readers_[at].next) {
+    std::size_t const warp = readers_[at].warp / 32 % warps.size();
+    again = again || warps[warp];
+    warps.set(warp);
+  }
+  if (again && (join_warps(piece, true) < kMostReaders || join_warps(piece, false) < kMostReaders))
+    return;
   std::uint32_t* link = &heads_[piece];
   while (readers_[*link].next != 0) link = &readers_[*link].next;
   drop(*link);

@@ -164,6 +164,7 @@ class RaceShadow {
   void prune(std::uint32_t piece, int warp, std::array<std::uint32_t, 4> const& lanes);
   std::uint32_t forget_known(Reader& reader, int warp,
                              std::array<std::uint32_t, 4> const& lanes) const;
+  int join_warps(std::uint32_t piece, bool of_one_line);
   void make_room(std::uint32_t piece);
   void push(std::uint32_t piece, Reader const& reader);
   void drop(std::uint32_t& link);

@@ -21,7 +21,7 @@ void WaitOrder::start(int ctas, int threads) {
   groups_ = (threads + 127) / 128;
   warps_ = ctas * warps_of_cta_;
   threads_ = ctas * threads;
-  order_.start(2 * warps_ + threads_ + ctas * groups_);
+  order_.start(warps_, threads_ + warps_ + ctas * groups_);
   learned_.assign(static_cast<std::size_t>(warps_), false);
   issued_.clear();
   strong_.clear();

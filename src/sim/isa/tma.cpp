@@ -75,7 +75,7 @@ GlobalBox in_global_memory(Cta& cta, Instruction instruction, BoxWalk const& box
     cta.fail(
         FindingKind::out_of_bounds, where, cta.here(),
         fmt::format("{} of a box whose row at {} of the tensor lies {}{}", ptx_name(instruction),
-                    text_of(row, row.begin / box.element_bytes(), box.map().rank), place,
+                    text_of(row, box.element_of(row.begin), box.map().rank), place,
                     memory != nullptr ? ", and others in " + memory->name : ""));
   });
   return {box, memory};
@@ -187,14 +187,26 @@ class Load final : public InFlight {
                     static_cast<std::size_t>(row.end - row.begin));
         source = filled_.data();
       }
+      if (box_.unpacks()) source = unpacked(source);
       std::uint32_t const address =
           to.address + static_cast<std::uint32_t>(row.index * box_.row_pitch());
-      for_each_piece(swizzle_of_line(box_.map().swizzle, address), box_.row_bytes(),
+      for_each_piece(swizzle_of_line(box_.map().swizzle, address), box_.shared_row_bytes(),
                      shared.at(address), source, put);
     });
   }
 
  private:
+  /// A row as shared memory has it: 16 elements at the beginning of each 16 bytes. What follows
+  /// them there nobody is to read: ones, of which no element is that.
+  unsigned char const* unpacked(unsigned char const* row) {
+    constexpr std::size_t unit = 16;
+    auto const own = static_cast<std::size_t>(2 * bits(box_.map().dtype));
+    unpacked_.assign(static_cast<std::size_t>(box_.shared_row_bytes()), 0xff);
+    for (std::size_t i = 0; i * unit < unpacked_.size(); ++i)
+      std::memcpy(unpacked_.data() + i * unit, row + i * own, own);
+    return unpacked_.data();
+  }
+
   void check_written(Cluster& cluster, TmaRow const& row, unsigned char const* source) const {
     std::size_t const offset = memory_->offset_of(source);
     std::uint8_t const* const shadow = memory_->shadow + offset;
@@ -202,7 +214,7 @@ class Load final : public InFlight {
         std::memchr(shadow, 0, static_cast<std::size_t>(row.end - row.begin)));
     if (unwritten == nullptr) return;
     std::size_t const at = offset + static_cast<std::size_t>(unwritten - shadow);
-    int const element = (row.begin + static_cast<int>(unwritten - shadow)) / box_.element_bytes();
+    int const element = box_.element_of(row.begin + static_cast<int>(unwritten - shadow));
     std::string const place = memory_->place(at);
     cluster.cta(cta).report(
         FindingKind::uninitialized_read, where, {cta, thread / 32, thread % 32}, memory_->name,
@@ -213,7 +225,7 @@ class Load final : public InFlight {
 
   BoxWalk box_;
   Allocation* memory_;
-  std::vector<unsigned char> filled_;
+  std::vector<unsigned char> filled_, unpacked_;
 };
 
 /// One box on its way from shared to global memory.
@@ -328,7 +340,7 @@ class Store final : public InFlight {
             "{} writes {} bytes beyond {}, the tensor's last along axis 0, at {}, {}: it clips axis 0 at "
             "multiples of 16 bytes, not at elements",
             ptx_name(instruction), end - first,
-            text_of(row, (row.end - 1) / box_.element_bytes(), box_.map().rank), place,
+            text_of(row, box_.element_of(row.end - 1), box_.map().rank), place,
             outside ? fmt::format("which has {} bytes", memory_->bytes)
                     : "over what was written there before"));
   }
@@ -338,8 +350,7 @@ class Store final : public InFlight {
         FindingKind::uninitialized_read, where, {cta, thread / 32, thread % 32}, memory_->name, "",
         fmt::format("{} combines with the row at {} of the tensor in {}, where nobody has written",
                     ptx_name(instruction),
-                    text_of(row, row.begin / box_.element_bytes(), box_.map().rank),
-                    memory_->name));
+                    text_of(row, box_.element_of(row.begin), box_.map().rank), memory_->name));
   }
 
   BoxWalk box_;
@@ -381,6 +392,11 @@ BoxWalk box_of(Cta& cta, Instruction instruction, TensorMap const& map, int rank
 BoxWalk box_to_write(Cta& cta, Instruction instruction, TensorMap const& map, int rank,
                      int const* coordinate, SourceLocation where) {
   BoxWalk const box = box_of(cta, instruction, map, rank, coordinate, where);
+  if (box.unpacks())
+    cta.fail(FindingKind::invalid_operand, where, cta.here(),
+             fmt::format("{} to a tensor of {}: the simulated machine loads these, and does not "
+                         "store them",
+                         ptx_name(instruction), to_string(box.map().dtype)));
   int const* const negative =
       std::find_if(coordinate, coordinate + rank, [](int x) { return x < 0; });
   if (negative != coordinate + rank) {

@@ -48,12 +48,18 @@ class BoxWalk {
   }
 
   TensorMapDescription const& map() const { return map_; }
+  /// Of elements of whole bytes.
   int element_bytes() const { return bits(map_.dtype) / 8; }
+  /// The element of a row that has this byte of it.
+  int element_of(int byte) const { return byte * 8 / bits(map_.dtype); }
   int rows() const { return rows_; }
-  int row_bytes() const { return map_.box[0] * element_bytes(); }
+  int row_bytes() const { return bytes_of_elements(map_.box[0]); }
+  /// Whether 16 elements take 16 bytes of shared memory, whatever their own are.
+  bool unpacks() const { return is_unpacked(map_.dtype); }
+  int shared_row_bytes() const { return unpacks() ? map_.box[0] : row_bytes(); }
   /// Bytes from a row to the next in shared memory: a swizzle's rows are as wide as its span, also
   /// where the box is narrower.
-  int row_pitch() const { return std::max(row_bytes(), span_bytes(map_.swizzle)); }
+  int row_pitch() const { return std::max(shared_row_bytes(), span_bytes(map_.swizzle)); }
   /// Bytes of shared memory that the box takes up.
   int shared_bytes() const { return rows_ * row_pitch(); }
   /// Bytes of its elements, inside of the tensor or not: what a load completes at its mbarrier.
@@ -69,13 +75,13 @@ class BoxWalk {
     std::array<int, 5> at{};
     for (row.index = 0; row.index < rows_; ++row.index) {
       bool inside = true;
-      row.offset = (first_[0] + begin) * element_bytes();
+      row.offset = (first_[0] + begin) * bits(map_.dtype) / 8;
       for (std::size_t axis = 1; axis < rank(); ++axis) {
         inside = inside && row.coordinate[axis] >= 0 && row.coordinate[axis] < map_.extents[axis];
         row.offset += row.coordinate[axis] * map_.strides[axis - 1];
       }
-      row.begin = static_cast<int>(begin) * element_bytes();
-      row.end = inside ? static_cast<int>(end) * element_bytes() : row.begin;
+      row.begin = bytes_of_elements(static_cast<int>(begin));
+      row.end = inside ? bytes_of_elements(static_cast<int>(end)) : row.begin;
       f(static_cast<TmaRow const&>(row));
       for (std::size_t axis = 1; axis < rank(); ++axis) {
         row.coordinate[axis] += map_.element_strides[axis];
@@ -88,6 +94,7 @@ class BoxWalk {
 
  private:
   std::size_t rank() const { return static_cast<std::size_t>(map_.rank); }
+  int bytes_of_elements(int count) const { return count * bits(map_.dtype) / 8; }
 
   TensorMapDescription map_;
   std::array<std::int64_t, 5> first_{};

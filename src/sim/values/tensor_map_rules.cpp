@@ -26,9 +26,40 @@ std::string sentence(fmt::format_string<Arguments...> format, Arguments&&... arg
 
 }  // namespace
 
+namespace {
+
+/// What a map of elements that are unpacked breaks of the rules for CU_TENSOR_MAP_DATA_TYPE_16U4_
+/// ALIGN16B and 16U6_ALIGN16B. Precondition: it keeps those of all types.
+std::optional<std::string> refusal_of_unpacked(TensorMapDescription const& d) {
+  constexpr int elements = 128, bytes = 32;
+  if (reinterpret_cast<std::uintptr_t>(d.address) % bytes != 0)
+    return sentence("address is {}; of {} it must be a multiple of {}", d.address,
+                    to_string(d.dtype), bytes);
+  if (d.extents[0] % elements != 0)
+    return sentence("extents[0] is {}; of {} it must be a multiple of {}", d.extents[0],
+                    to_string(d.dtype), elements);
+  if (d.box[0] != elements)
+    return sentence("box[0] is {}; of {} it must be {}", d.box[0], to_string(d.dtype), elements);
+  for (int axis = 1; axis < d.rank; ++axis) {
+    std::int64_t const stride = d.strides[static_cast<std::size_t>(axis) - 1];
+    if (stride % bytes != 0)
+      return sentence("strides[{}], of axis {}, is {} bytes; of {} it must be a multiple of {}",
+                      axis - 1, axis, stride, to_string(d.dtype), bytes);
+  }
+  if (d.swizzle != TmaSwizzle::none && span_bytes(d.swizzle) != elements)
+    return sentence("swizzle is {}; of {} it must be none, or of 128 bytes", to_string(d.swizzle),
+                    to_string(d.dtype));
+  return std::nullopt;
+}
+
+}  // namespace
+
 std::optional<std::string> refusal(TensorMapDescription const& d) {
-  if (bits(d.dtype) < 8)
-    return sentence("dtype is {}; TMA moves elements of 8, 16, 32 or 64 bits", to_string(d.dtype));
+  bool const unpacks = d.dtype == DType::e2m1 || d.dtype == DType::e2m3 || d.dtype == DType::e3m2;
+  if (is_unpacked(d.dtype) && !unpacks)
+    return sentence(
+        "dtype is {}; TMA moves elements of 8, 16, 32 or 64 bits, and e2m1, e2m3 and e3m2",
+        to_string(d.dtype));
   if (d.rank < 1 || d.rank > 5) return sentence("rank is {}; a tensor map has 1 to 5 axes", d.rank);
   auto const address = reinterpret_cast<std::uintptr_t>(d.address);
   if (d.address == nullptr)
@@ -36,7 +67,7 @@ std::optional<std::string> refusal(TensorMapDescription const& d) {
   if (address % 16 != 0)
     return sentence("address is {}, {} bytes past a multiple of 16; it must be a multiple of 16",
                     d.address, address % 16);
-  std::int64_t const element = bits(d.dtype) / 8;
+  std::int64_t const element = unpacks ? 1 : bits(d.dtype) / 8;  // in shared memory
   for (int axis = 0; axis < d.rank; ++axis) {
     auto const i = static_cast<std::size_t>(axis);
     if (d.extents[i] < 1 || d.extents[i] > std::int64_t{1} << 32)
@@ -74,6 +105,7 @@ std::optional<std::string> refusal(TensorMapDescription const& d) {
   if (d.fill == TmaFill::nans && !is_floating_point(d.dtype))
     return sentence("fill is nans for {}; it must be zeros but for f64, f32, tf32, f16 and bf16",
                     to_string(d.dtype));
+  if (unpacks) return refusal_of_unpacked(d);
   return std::nullopt;
 }
 

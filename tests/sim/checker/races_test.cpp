@@ -230,8 +230,7 @@ template <bool All> struct ManyReaders : Racing {
     else
       cta::sync();
     if (warp_id() != 0) {
-      ld_shared<std::uint32_t>(word(smem, 0), kOne);
-      ld_shared<std::uint32_t>(word(smem, 1));
+      for (int i = 0; i < 2; ++i) ld_shared<std::uint32_t>(word(smem, i), kOne);
       if (All || warp_id() != 1) cta::bar_arrive(1, counted);
     } else {
       cta::bar_sync(1, counted);

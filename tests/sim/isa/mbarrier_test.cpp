@@ -242,7 +242,7 @@ TEST(MbarrierChecker, MoreArrivalsThanItsCount) {
           at(ArrivesTooOften::init_line) + " says (it waits for 16 bytes): its count is too small");
 }
 
-template <int Expected, int Completed> struct Bytes : WithMbarriers {
+template <int Expected, int Completed> struct ExpectedBytes : WithMbarriers {
   static constexpr int line = __LINE__ + 5;
   void operator()(Params const&, SharedStorage& smem) const {
     if (thread_idx() != 0) return;
@@ -255,18 +255,18 @@ template <int Expected, int Completed> struct Bytes : WithMbarriers {
 };
 
 TEST(MbarrierChecker, MoreBytesThanItCounts) {
-  sim::Report const expected = report_of<Bytes<(1 << 20) - 1, 0>>();
+  sim::Report const expected = report_of<ExpectedBytes<(1 << 20) - 1, 0>>();
   ASSERT_EQ(expected.findings.size(), 1u) << expected.text();
   EXPECT_EQ(sim::to_string(expected.findings[0].kind), "mbarrier_misuse");
   EXPECT_SAYS(
       expected.findings[0],
       "mbarrier.expect_tx brings element 0 of full to 2097150 pending bytes: the count must stay between "
       "-1048575 and 1048575");
-  sim::Report const completed = report_of<Bytes<0, 600'000>>();
+  sim::Report const completed = report_of<ExpectedBytes<0, 600'000>>();
   ASSERT_EQ(completed.findings.size(), 1u) << completed.text();
   EXPECT_SAYS(completed.findings[0],
               "mbarrier.complete_tx brings element 0 of full to -1200000 pending bytes");
-  EXPECT_TRUE((report_of<Bytes<(1 << 20) - 1, (1 << 20) - 1>>().ok()));
+  EXPECT_TRUE((report_of<ExpectedBytes<(1 << 20) - 1, (1 << 20) - 1>>().ok()));
 }
 
 template <int Count, int Bytes, int Parity> struct Operands : WithMbarriers {

@@ -39,7 +39,8 @@ struct Outcome {
 };
 
 template <class Kernel>
-Outcome run(std::vector<std::uint32_t> const& in, std::size_t out_words, sim::Options options) {
+Outcome run_scaled(std::vector<std::uint32_t> const& in, std::size_t out_words,
+                   sim::Options options) {
   options.throw_on_finding = false;
   sim::Machine machine(options);
   auto* const from = static_cast<std::uint32_t*>(machine.allocate(4 * in.size(), "in"));
@@ -114,7 +115,7 @@ template <TensorCopyShape S, int Swizzle = 0> void expect_copied() {
   for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<std::uint32_t>(1000 + i);
   for_each_schedule(
       [&](sim::Options const& options) {
-        Outcome const result = run<Kernel>(in, 128 * Kernel::columns, options);
+        Outcome const result = run_scaled<Kernel>(in, 128 * Kernel::columns, options);
         EXPECT_TRUE(result.report.ok()) << result.report.text();
         for (int lane = 0; lane < 128; ++lane) {
           int const row = row_of_lane(S, lane);
@@ -363,7 +364,8 @@ template <ScaledMmaSpec S> void expect_product() {
        {sim::Completion::last, sim::Completion::first, sim::Completion::random}) {
     sim::Options options = blackwell();
     options.completion = completion;
-    Outcome const result = run<ScaledProduct<S>>(problem.in, problem.expected.size(), options);
+    Outcome const result =
+        run_scaled<ScaledProduct<S>>(problem.in, problem.expected.size(), options);
     EXPECT_TRUE(result.report.ok()) << result.report.text();
     for (std::size_t i = 0; i < problem.expected.size(); ++i)
       ASSERT_EQ(__builtin_bit_cast(float, result.out[i]), problem.expected[i])
@@ -390,7 +392,8 @@ TEST(Tcgen05Scaled, MultipliesEveryKind) {
 /// The first finding of a kernel with a mistake.
 template <ScaledMmaSpec S> sim::Finding found(Mistake mistake) {
   Problem<S> const problem(mistake);
-  Outcome const result = run<ScaledProduct<S>>(problem.in, problem.expected.size(), blackwell());
+  Outcome const result =
+      run_scaled<ScaledProduct<S>>(problem.in, problem.expected.size(), blackwell());
   EXPECT_FALSE(result.report.ok()) << "mistake " << static_cast<int>(mistake);
   return result.report.ok() ? sim::Finding{} : result.report.findings.front();
 }
@@ -432,7 +435,8 @@ TEST(Tcgen05Scaled, EveryCopyIsNeeded) {
   Problem<spec> const problem(Mistake::none);
   sim::Options options = blackwell();
   options.list_marked = true;
-  Outcome const whole = run<ScaledProduct<spec>>(problem.in, problem.expected.size(), options);
+  Outcome const whole =
+      run_scaled<ScaledProduct<spec>>(problem.in, problem.expected.size(), options);
   int mutants = 0;
   for (sim::MarkedStatement const& statement : whole.report.marked) {
     if (statement.operation != Operation::tcgen05_cp) continue;
@@ -440,7 +444,8 @@ TEST(Tcgen05Scaled, EveryCopyIsNeeded) {
       options = blackwell();
       options.mutant =
           sim::Mutant{statement.where.file, statement.where.line, statement.operation, mutation};
-      Outcome const result = run<ScaledProduct<spec>>(problem.in, problem.expected.size(), options);
+      Outcome const result =
+          run_scaled<ScaledProduct<spec>>(problem.in, problem.expected.size(), options);
       // Delayed past another copy, it still comes before the products.
       bool const found = !result.report.ok() || result.out != whole.out;
       mutants += found ? 1 : 0;
