@@ -112,72 +112,64 @@ template <AttentionSm90Config C> class AttentionParts {
     int const warp = warp::shfl(thread / 32, 0, warp::kAllLanes, where);
     for (int row = warp; row < p_.serving.partial_rows; row += threads / 32) {
       if (!rows_.has(out_, row, where)) continue;
-      auto const [offset, sum] = statistics<E>(row, where);
       float const* const sink = out_.sink == nullptr ? nullptr : out_.sink + rows_.head(row);
-      RowTotal<E> const total(offset, sum, sink, descale_, where);
       Output* const o = static_cast<Output*>(out_.o) + rows_.offset(out_, row);
 #pragma unroll
       for (int first = 0; first < columns_of_o; first += 128) {
         int const column = first + 4 * lane_id();
-        Quad const sums = columns<E>(row, column, offset, where);
+        Sums const sums = sums_of<E>(row, column, where);
+        RowTotal<E> const total(sums.offset, sums.sum, sink, descale_, where);
         RegisterBits<8> packed;
-        packed.word[0] = pack_pair<Output>(sums.x[0] * total.factor, sums.x[1] * total.factor);
-        packed.word[1] = pack_pair<Output>(sums.x[2] * total.factor, sums.x[3] * total.factor);
+        packed.word[0] = pack_pair<Output>(sums.o.x[0] * total.factor, sums.o.x[1] * total.factor);
+        packed.word[1] = pack_pair<Output>(sums.o.x[2] * total.factor, sums.o.x[3] * total.factor);
         if (column < out_.head_dim_v) st_global(o + column, packed, where);
+        if (first == 0 && out_.lse != nullptr && lane_id() == 0)
+          st_global(out_.lse + rows_.lse_offset(out_, row), total.log_sum_exp(), where);
       }
-      if (out_.lse != nullptr && lane_id() == 0)
-        st_global(out_.lse + rows_.lse_offset(out_, row), total.log_sum_exp(), where);
     }
   }
 
-  /// The largest offset of a row's parts, and the sum of their sums relative to it.
-  template <Exponential E> TEGULA_DEVICE Pair statistics(int row, SourceLocation where) const {
+  /// Of a row's parts: the largest offset, and relative to it the sum of their sums and, of four
+  /// columns, of their O.
+  struct Sums {
     float offset = -kInfinity, sum = 0.0f;
-    for (int first = 0; first < parts_; first += 32) {
-      int const part = first + lane_id();
-      Pair own{-kInfinity, 0.0f};
-      if (part < parts_) own = ld_global<Pair>(partial(part, row) + columns_of_o, where);
-      float const next = max_f32(offset, own.x), subtrahend = next == -kInfinity ? 0.0f : next;
-      sum = fma(sum, exp2<E>(offset - subtrahend), own.y * exp2<E>(own.x - subtrahend));
-      offset = next;
-    }
-    float largest = offset;
-#pragma unroll
-    for (int distance = 1; distance < 32; distance *= 2)
-      largest = max_f32(largest, warp::shfl_xor(largest, distance, warp::kAllLanes, where));
-    sum *= offset == -kInfinity ? 0.0f : exp2<E>(offset - largest);
-#pragma unroll
-    for (int distance = 1; distance < 32; distance *= 2)
-      sum += warp::shfl_xor(sum, distance, warp::kAllLanes, where);
-    return {largest, sum};
-  }
-
-  /// Four columns of a row's O, relative to `offset`, which is that of the row.
+    Quad o{};
+  };
   template <Exponential E>
-  TEGULA_DEVICE Quad columns(int row, int column, float offset, SourceLocation where) const {
-    constexpr int ahead = 8;  // parts whose loads are in flight together
-    Quad sums{};
+  TEGULA_DEVICE Sums sums_of(int row, int column, SourceLocation where) const {
+    constexpr int ahead = 16;  // parts whose loads are in flight together
+    Sums all;
     for (int first = 0; first < parts_; first += ahead) {
-      Quad values[ahead];
-      float factor[ahead];
+      Pair part[ahead];  // offset and sum
+      Quad o[ahead];
+      float largest = all.offset;
 #pragma unroll
       for (int i = 0; i < ahead; ++i) {
-        factor[i] = -kInfinity, values[i] = {};
+        part[i] = {-kInfinity, 0.0f}, o[i] = {};
         if (first + i >= parts_) continue;
         float const* const from = partial(first + i, row);
-        factor[i] = ld_global<float>(from + columns_of_o, where);
-        if (column < columns_of_o) values[i] = ld_global<Quad>(from + column, where);
+        part[i] = ld_global<Pair>(from + columns_of_o, where);
+        if (column < columns_of_o) o[i] = ld_global<Quad>(from + column, where);
       }
 #pragma unroll
-      for (int i = 0; i < ahead; ++i)
-        factor[i] = factor[i] == -kInfinity ? 0.0f : exp2<E>(factor[i] - offset);
+      for (int i = 0; i < ahead; ++i) largest = max_f32(largest, part[i].x);
+      auto const relative = [&](float offset) {
+        return offset == -kInfinity ? 0.0f : exp2<E>(offset - largest);
+      };
+      float const before = relative(all.offset);
+      all.offset = largest;
+      all.sum *= before;
+#pragma unroll
+      for (int c = 0; c < 4; ++c) all.o.x[c] *= before;
 #pragma unroll
       for (int i = 0; i < ahead; ++i) {
+        float const factor = relative(part[i].x);
+        all.sum = fma(factor, part[i].y, all.sum);
 #pragma unroll
-        for (int c = 0; c < 4; ++c) sums.x[c] = fma(factor[i], values[i].x[c], sums.x[c]);
+        for (int c = 0; c < 4; ++c) all.o.x[c] = fma(factor, o[i].x[c], all.o.x[c]);
       }
     }
-    return sums;
+    return all;
   }
 
   AttentionSm90Params const& p_;

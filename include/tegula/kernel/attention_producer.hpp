@@ -28,9 +28,10 @@ template <AttentionSm90Config C> class AttentionProducer {
 
   /// Every tile of the CTA, to the queue and to shared memory. By one thread.
   template <class Roles> TEGULA_DEVICE static void produce(Params const& p, Roles& role) {
-    deal_tiles<Tiles>(p, role.queue, [&](Work const& work, KeyBlocks const& blocks) {
-      fetch(p, role, work, blocks);
-    });
+    deal_tiles<Tiles>(p, role.queue,
+                      [&](Work const& work, KeyBlocks const& blocks, auto const& take_next) {
+                        fetch(p, role, work, blocks, take_next);
+                      });
   }
 
   /// V of every tile. By a warp, where there are `readers`.
@@ -50,9 +51,9 @@ template <AttentionSm90Config C> class AttentionProducer {
 
  private:
   /// Has TMA load a tile's rows of Q, and its blocks of K and, without `readers`, of V.
-  template <class Roles>
+  template <class Roles, class TakeNext>
   TEGULA_DEVICE static void fetch(Params const& p, Roles& role, Work const& work,
-                                  KeyBlocks const& blocks) {
+                                  KeyBlocks const& blocks, TakeNext const& take_next) {
     AttentionLoads<C> const loads{p, work};
     auto const sQ = tensor(role.smem.q);  // (consumer_m, head_dim, q_stages)
     auto const sK = tensor(role.smem.k);  // (block_n, head_dim, stages)
@@ -71,6 +72,7 @@ template <AttentionSm90Config C> class AttentionProducer {
     }
 #pragma unroll 1
     for (int n = blocks.last - 1; n >= blocks.first; --n) {
+      if (n == takes_next_at(blocks)) take_next();
       if (n > blocks.first) fetch_keys(n - 1);
       if constexpr (readers == 0) fetch_values(role, loads, n);
     }

@@ -269,27 +269,29 @@ template <AttentionSm100Config C> struct AttentionSm100 {
     auto const sQ = tensor(role.smem.q);  // (tile_m, head_dim, tiles)
     auto const sK = tensor(role.smem.k);  // (block_n, head_dim, stages)
     auto const sV = tensor(role.smem.v);  // (head_dim_v, block_n, stages)
-    deal_tiles<Tiles>(p, role.queue, [&](Work const& work, KeyBlocks const& blocks) {
-      AttentionLoads<C> const loads{p, work};
-      auto const load_k = [&](int n) {
-        loads.keys(n, sK(_, _, k.stage), role.ring_k.acquire(k, k_bytes));
-        k.next();
-      };
-      load_k(blocks.last - 1);
+    deal_tiles<Tiles>(
+        p, role.queue, [&](Work const& work, KeyBlocks const& blocks, auto const& take_next) {
+          AttentionLoads<C> const loads{p, work};
+          auto const load_k = [&](int n) {
+            loads.keys(n, sK(_, _, k.stage), role.ring_k.acquire(k, k_bytes));
+            k.next();
+          };
+          load_k(blocks.last - 1);
 #pragma unroll 1
-      for (int t = 0; t < tiles; ++t) {
-        bool const seen = !work.blocks_of(t).empty();  // else the stage goes by empty
-        SharedAddr const full = role.ring_q.acquire(q, seen ? loads.q_bytes(p) : 0);
-        if (seen) loads.rows(t, sQ(_, _, q.stage), full);
-        q.next();
-      }
+          for (int t = 0; t < tiles; ++t) {
+            bool const seen = !work.blocks_of(t).empty();  // else the stage goes by empty
+            SharedAddr const full = role.ring_q.acquire(q, seen ? loads.q_bytes(p) : 0);
+            if (seen) loads.rows(t, sQ(_, _, q.stage), full);
+            q.next();
+          }
 #pragma unroll 1
-      for (int n = blocks.last - 1; n >= blocks.first; --n) {
-        if (n > blocks.first) load_k(n - 1);
-        loads.values(n, sV(_, _, v.stage), role.ring_v.acquire(v, v_bytes));
-        v.next();
-      }
-    });
+          for (int n = blocks.last - 1; n >= blocks.first; --n) {
+            if (n == takes_next_at(blocks)) take_next();
+            if (n > blocks.first) load_k(n - 1);
+            loads.values(n, sV(_, _, v.stage), role.ring_v.acquire(v, v_bytes));
+            v.next();
+          }
+        });
   }
 
   /// What the thread that multiplies holds from tile to tile.

@@ -236,17 +236,28 @@ template <auto C> struct SequenceTiles {
   };
 };
 
-/// The producer, one thread: every tile of the CTA to the queue, and fetch(work, blocks) for those
-/// that see keys.
+/// The block of keys before whose loads a producer takes its next tile: the last but one, or the
+/// only one. Taken late, a tile goes to the CTA that is about to finish; the answer, which comes
+/// from memory, is there before the last block's stage is free.
+TEGULA_DEVICE int takes_next_at(KeyBlocks const& blocks) {
+  return blocks.last - blocks.first > 1 ? blocks.first + 1 : blocks.first;
+}
+
+/// The producer, one thread: every tile of the CTA to the queue, and fetch(work, blocks, take_next)
+/// for those that see keys. `fetch` calls take_next() once.
 template <class Tiles, class Params, class Queue, class Fetch>
 TEGULA_DEVICE void deal_tiles(Params const& p, Queue& queue, Fetch fetch) {
   typename Tiles::Dealer dealer{p};
   typename Tiles::Tile tile;
   for (int index = dealer.first(); dealer.find(index, tile);) {
     queue.put(tile);
-    int const next = dealer.after(index);
+    int next = index;
+    auto const take_next = [&] { next = dealer.after(index); };
     typename Tiles::Work const work{p, tile};
-    if (KeyBlocks const blocks = work.blocks(); !blocks.empty()) fetch(work, blocks);
+    if (KeyBlocks const blocks = work.blocks(); !blocks.empty())
+      fetch(work, blocks, take_next);
+    else
+      take_next();
     index = next;
   }
   queue.put(Tiles::none());

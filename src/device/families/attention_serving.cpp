@@ -232,7 +232,7 @@ void lower_operands(Machine const& machine, AttentionArguments const& a, bool se
     p.q = encode(machine, packed_description(q, a.dtype, boxes.q, shares.group, shares.positions));
     sharing /= shares.group;
   } else {
-    p.order = attention_order(a, tile.rows());
+    p.order = attention_order(a, tile.rows(), device);
     p.ctas = attention_grid(p.order, device);
     p.q = encode(machine, tensor_description(q, a.dtype, boxes.q));
   }

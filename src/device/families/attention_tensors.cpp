@@ -15,12 +15,19 @@ bool grows(AttentionMask const& mask) {
 }
 
 /// Heads that run side by side where their blocks of rows differ in length, so that L2 serves the
-/// keys of all of them: 32 MB of keys and values, at least eight heads. Tuned for speed on an H200.
-int heads_side_by_side(AttentionArguments const& a) {
-  constexpr std::int64_t served = std::int64_t{32} << 20, least = 8;
-  std::int64_t const keys_and_values = *a.seq_k * (a.head_dim + *a.head_dim_v) * bytes_of(a.dtype);
-  std::int64_t const heads = std::max(least, served / keys_and_values * (a.heads / *a.kv_heads));
-  return static_cast<int>(std::min(heads, a.batch * a.heads));
+/// keys of all of them: 32 MB of keys and values, at least eight heads. The longest blocks of a
+/// group come first, and the short ones fill what these leave of the multiprocessors: so a group
+/// has three blocks and more for each of them, and no group is much smaller than the others. Tuned
+/// for speed on an H200.
+int heads_side_by_side(AttentionArguments const& a, std::int64_t blocks,
+                       DeviceProperties const& device) {
+  constexpr std::int64_t served = std::int64_t{32} << 20, least = 8, rounds = 3;
+  std::int64_t const keys_and_values = *a.seq_k * (a.head_dim + *a.head_dim_v) * bytes_of(a.dtype),
+                     sharing = a.heads / *a.kv_heads, all = a.batch * a.heads,
+                     most = std::max({least, served / keys_and_values * sharing,
+                                      ceil_div(rounds * device.multiprocessors, blocks)}),
+                     groups = ceil_div(all, most);
+  return static_cast<int>(std::min(all, ceil_div(ceil_div(all, groups), sharing) * sharing));
 }
 
 }  // namespace
@@ -67,12 +74,14 @@ TensorMapDescription tensor_description(TokenTensor const& x, DType type, TmaBox
           .swizzle = boxes.swizzle};
 }
 
-RowBlockOrder attention_order(AttentionArguments const& a, int block_m) {
+RowBlockOrder attention_order(AttentionArguments const& a, int block_m,
+                              DeviceProperties const& device) {
   bool const last_first = grows(mask_of(a));
-  return {.blocks = static_cast<int>(ceil_div(a.seq_q, block_m)),
+  std::int64_t const blocks = ceil_div(a.seq_q, block_m);
+  return {.blocks = static_cast<int>(blocks),
           .heads = static_cast<int>(a.heads),
           .batches = static_cast<int>(a.batch),
-          .group = last_first ? heads_side_by_side(a) : 1,
+          .group = last_first ? heads_side_by_side(a, blocks, device) : 1,
           .last_first = last_first};
 }
 
@@ -83,7 +92,7 @@ int attention_grid(RowBlockOrder const& order, DeviceProperties const& device) {
 AttentionRounds attention_rounds(AttentionArguments const& a, int block_m, int block_n,
                                  DeviceProperties const& device) {
   AttentionMask const mask = mask_of(a);
-  RowBlockOrder const order = attention_order(a, block_m);
+  RowBlockOrder const order = attention_order(a, block_m, device);
   std::int64_t blocks = 0;  // of keys, over the blocks of rows of a head
   for (int i = 0; i < order.blocks; ++i) {
     KeyBlocks const of_rows = key_blocks(mask, i * block_m, block_m, block_n);

@@ -38,7 +38,8 @@ std::string attention_tma_obstacle(TokenTensor const& x, DType type);
 TensorMapDescription tensor_description(TokenTensor const& x, DType type, TmaBoxes const& boxes);
 
 /// The order of blocks of block_m rows, and the CTAs that walk it.
-RowBlockOrder attention_order(AttentionArguments const& arguments, int block_m);
+RowBlockOrder attention_order(AttentionArguments const& arguments, int block_m,
+                              DeviceProperties const& device);
 int attention_grid(RowBlockOrder const& order, DeviceProperties const& device);
 
 /// How many blocks of rows the busiest CTA computes, and how many blocks of keys each has.
