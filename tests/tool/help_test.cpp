@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "run_tool.hpp"
+#include "thorough.hpp"
 
 namespace tegula::tool_test {
 namespace {
@@ -50,7 +51,7 @@ TEST(Help, EveryCommandTakesJsonAndHasExamples) {
   }
 }
 
-// `tegula compile` compiles for minutes, where there is NVRTC (tests/device has its tests).
+// That of `tegula compile` takes minutes where there is NVRTC: nightly.
 TEST(Help, TheExamplesOfLayoutsAndAtomsRun) {
   TemporaryFolder const folder;
   int run = 0;
@@ -61,7 +62,7 @@ TEST(Help, TheExamplesOfLayoutsAndAtomsRun) {
                                                 {"tiled-mma", "--help"},
                                                 {"tiled-copy", "--help"}}) {
     for (std::string const& example : examples(run_tool(level).out)) {
-      if (example.starts_with("tegula compile")) continue;
+      if (example.starts_with("tegula compile") && !thorough()) continue;
       Outcome const outcome = run_shell(example, folder.path());
       EXPECT_EQ(outcome.status, 0) << example << "\n" << outcome.err;
       EXPECT_NE(outcome.out, "") << example;

@@ -137,7 +137,8 @@ template <AttentionSm90Config C> class AttentionParts {
   };
   template <Exponential E>
   TEGULA_DEVICE Sums sums_of(int row, int column, SourceLocation where) const {
-    constexpr int ahead = 16;  // parts whose loads are in flight together
+    // Parts whose loads are in flight together. A consumer that is alone has registers for them.
+    constexpr int ahead = C.consumers == 1 ? 16 : 4;
     Sums all;
     for (int first = 0; first < parts_; first += ahead) {
       Pair part[ahead];  // offset and sum

@@ -122,12 +122,12 @@ template <AttentionSm90Config C> struct AttentionSm90 {
   static_assert(sizeof(SharedStorage) <= shared_bytes(C) && shared_bytes(C) <= 227 * 1024);
 
   // Registers move from the producer to two consumers or three: launched with 168 each, or with
-  // 128. One has as many as a thread can have. A producer's warps need more the more they do:
-  // serve, transpose, or both.
-  static constexpr int producer_registers = C.consumers == 3          ? 32
-                                            : C.serving && transposes ? 56
-                                            : C.serving || transposes ? 40
-                                                                      : 24;
+  // 128. One has as many as a thread can have. A producer's warps need more where they serve or
+  // transpose.
+  static constexpr int producer_registers = C.consumers == 3 ? 32
+                                            : C.serving      ? 56
+                                            : transposes     ? 40
+                                                             : 24;
   static constexpr int consumer_registers =
       C.consumers == 3 ? 160 : (3 * 168 - producer_registers) / 2;
 
