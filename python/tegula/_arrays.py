@@ -85,6 +85,17 @@ def operand(operation: str, name: str, array: Any, said: Any = None, option: str
     return Operand(name, dtype, array.ctypes.data, array.shape, strides, remedy)
 
 
+def aligned(array: Any, boundary: int) -> Any:
+    """The array, or a copy of it if it does not begin at a multiple of `boundary` bytes: NumPy has its own at multiples of 16."""
+    if not isinstance(array, np.ndarray) or array.ctypes.data % boundary == 0:
+        return array
+    memory = np.empty(array.nbytes + boundary, np.uint8)
+    begin = -memory.ctypes.data % boundary
+    copy: npt.NDArray[Any] = np.ndarray(array.shape, array.dtype, memory, begin, np.empty_like(array).strides)
+    copy[...] = array
+    return copy
+
+
 def integers(operation: str, name: str, array: Any) -> Operand:
     """An array of int32. Raises ArgumentError."""
     if not isinstance(array, np.ndarray) or array.dtype != np.int32:

@@ -74,7 +74,9 @@ template <KernelFamily F> void add_gemm_sm100(F family, std::vector<CorrectKerne
     GemmProblem p = problem_for(c);
     p.m = c.ctas * c.block_m + 9;
     p.n = c.block_n / 2 + 3;
-    p.k = block_k(c) * std::min(stages(c), 4) + 8;
+    // What TMA unpacks it takes by 128 elements.
+    bool const unpacks = !are_pairs(c.a, c.b) && (bits(c.a) < 8 || bits(c.b) < 8);
+    p.k = block_k(c) * std::min(stages(c), 4) + (unpacks ? 128 : 8);
     p.beta = i % 3 == 0 ? 0.5f : 0;
     p.bias = i % 2 == 1;
     all.push_back({family.name, to_string(c), [family, p, i](sim::Options const& options) {

@@ -653,7 +653,6 @@ TEST(KernelCommands, AnswerBadInputWithASentence) {
   expect_refused("gemm --scales mx --groups 3,4", "--scales is mx; with --groups");
   expect_refused("gemm --scales nv --in e4m3 --arch sm100", "both must be e2m1");
   expect_refused("gemm --scales mx --in e2m1 --k 33 --arch sm100", "k is 33");
-  expect_refused("gemm --scales mx --batch 2 --arch sm100", "batch is 2");
   expect_refused("gemm --in e2m1 --arch sm100", "--scales is left out");
   expect_refused("gemm --scales mx --trans-a --arch sm100", "contiguous along k");
   expect_refused("gemm --a no.npy", "no.npy: cannot be opened");

@@ -277,8 +277,11 @@ template <GemmSm90Config C> struct GemmSm90 {
 #pragma unroll 1
     for (int step = 0; step < steps; ++step) {
       ring.wait(state);
-      // The other consumer's wgmma queue up behind those of this last step.
-      if (pingpong && step + 1 == steps) order.leave(group);
+      if (pingpong && step + 1 == steps) {
+        warp::sync();  // all lanes have entered, where no step before has had them meet
+        // The other consumer's wgmma queue up behind those of this last step.
+        order.leave(group);
+      }
       wgmma_fence();  // the registers of tCrC, before the first wgmma that uses them
       gemm(mma, tCsA(_, _, state.stage), tCsB(_, _, state.stage), tCrC, step > 0);
       wgmma_commit_group();
