@@ -117,11 +117,15 @@ def gemm(
         for name, factor in (("scale_a", scale_a), ("scale_b", scale_b))
         if factor is not None
     }
-    # TMA unpacks 4 and 6 bits from multiples of 32 bytes.
-    a = _arrays.aligned(a, 32) if dtype in tuple(_problems.PACKED) else a
-    b = _arrays.aligned(b, 32) if said_of_b in tuple(_problems.PACKED) else b
     of_a = _arrays.operand("gemm", "a", a, dtype)
     of_b = _arrays.operand("gemm", "b", b, said_of_b, "dtype" if dtype_b is None else "dtype_b")
+    # TMA unpacks 4 and 6 bits from multiples of 32 bytes.
+    if of_a.type in _problems.PACKED:
+        a = _arrays.aligned(a, 32)
+        of_a = _arrays.operand("gemm", "a", a, dtype)
+    if of_b.type in _problems.PACKED:
+        b = _arrays.aligned(b, 32)
+        of_b = _arrays.operand("gemm", "b", b, said_of_b)
     scales = block_scales(block_scale, of_a, block_scale_a, of_b, block_scale_b)
     if scales is not None:
         addresses = dict(block_scale=scales.code, block_scale_a=scales.a.ctypes.data, block_scale_b=scales.b.ctypes.data)
