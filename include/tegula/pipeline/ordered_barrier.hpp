@@ -35,7 +35,8 @@ template <int Groups, int Warps> class OrderedBarrier {
   }
 
   /// All lanes of a warp: the warp has left the section; the turn passes once all of its
-  /// group have.
+  /// group have. All of its lanes have entered by then: between the two they have met, at a wgmma
+  /// or a warp::sync. Else a late lane may find its turn over.
   TEGULA_DEVICE void leave(int group, SourceLocation where = SourceLocation::current()) const {
     int const next = next_stage<Groups>(group, where);
     if (lane_id() == 0) mbarrier_arrive(turn_ + 8 * next, where);
