@@ -38,6 +38,15 @@ function(tegula_unite target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${TEGULA_UNITY} UNITY_BUILD_BATCH_SIZE 8)
 endfunction()
 
+# tegula_compile_together(TARGET sources...): these of its sources are compiled as one. What has been
+# in no such list is compiled by itself. For a target whose files give the same names to things of
+# their own: those of a list do not.
+function(tegula_compile_together target)
+  list(GET ARGN 0 group)
+  set_source_files_properties(${ARGN} PROPERTIES UNITY_GROUP ${group})
+  set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
+endfunction()
+
 # tegula_compile_apart(TARGET...): each of their files is compiled by itself. They have names of their
 # own for the same things.
 function(tegula_compile_apart)

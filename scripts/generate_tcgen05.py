@@ -21,8 +21,8 @@ HEAD = """// Written by scripts/generate_tcgen05.py.
 
 namespace tegula::detail {
 
-/// The assembler statements of tcgen05.ld and st with Count registers. Text::value is the shape and
-/// the repetitions, ".32x32b.x4"; the assembler pastes it in.
+/// The assembler statements of tcgen05.ld and st with Count registers. The compiler pastes in
+/// Shape::value, the shape and the repetitions, ".32x32b.x4", and behind the address Split::value.
 template <int Count> struct Tcgen05Statement;
 
 // clang-format off
@@ -30,16 +30,17 @@ template <int Count> struct Tcgen05Statement;
 // their places in the text.
 """
 BODY = """
-#define TEGULA_TCGEN05(COUNT, ADDRESS, TEXT)                                                          \\
+#define TEGULA_TCGEN05(COUNT, ADDRESS, SHAPE, SPLIT)                                                  \\
   template <> struct Tcgen05Statement<COUNT> {                                                        \\
-    template <class Text> TEGULA_DEVICE static void load(std::uint32_t (&r)[COUNT], std::uint32_t a) { \\
-      asm volatile("tcgen05.ld.sync.aligned%" TEXT ".b32 {" TEGULA_TCGEN05_P##COUNT "}, [%" ADDRESS "];" \\
-                   : TEGULA_TCGEN05_R##COUNT("=r") : "r"(a), "C"(Text::value));                        \\
+    template <class Shape, class Split>                                                                \\
+    TEGULA_DEVICE static void load(std::uint32_t (&r)[COUNT], std::uint32_t a) {                       \\
+      asm volatile("tcgen05.ld.sync.aligned%" SHAPE ".b32 {" TEGULA_TCGEN05_P##COUNT "}, [%" ADDRESS "]%" SPLIT ";" \\
+                   : TEGULA_TCGEN05_R##COUNT("=r") : "r"(a), "C"(Shape::value), "C"(Split::value));    \\
     }                                                                                                  \\
-    template <class Text>                                                                              \\
+    template <class Shape, class Split>                                                                \\
     TEGULA_DEVICE static void store(std::uint32_t const (&r)[COUNT], std::uint32_t a) {                \\
-      asm volatile("tcgen05.st.sync.aligned%" TEXT ".b32 [%" ADDRESS "], {" TEGULA_TCGEN05_P##COUNT "};" \\
-                   :: TEGULA_TCGEN05_R##COUNT("r"), "r"(a), "C"(Text::value) : "memory");              \\
+      asm volatile("tcgen05.st.sync.aligned%" SHAPE ".b32 [%" ADDRESS "]%" SPLIT ", {" TEGULA_TCGEN05_P##COUNT "};" \\
+                   :: TEGULA_TCGEN05_R##COUNT("r"), "r"(a), "C"(Shape::value), "C"(Split::value) : "memory"); \\
     }                                                                                                  \\
     TEGULA_DEVICE static void pin(std::uint32_t (&r)[COUNT]) {                                         \\
       asm volatile("" : TEGULA_TCGEN05_R##COUNT("+r")::"memory");                                      \\
@@ -62,7 +63,7 @@ def text() -> str:
         lines.append(f'#define TEGULA_TCGEN05_P{count} {text_before}{places}"\n')
         previous = count
     lines.append(BODY)
-    lines += [f'TEGULA_TCGEN05({count}, "{count}", "{count + 1}")\n' for count in COUNTS]
+    lines += [f'TEGULA_TCGEN05({count}, "{count}", "{count + 1}", "{count + 2}")\n' for count in COUNTS]
     lines.append("\n")
     lines += [f"#undef TEGULA_TCGEN05_{kind}{count}\n" for count in COUNTS for kind in "RP"]
     lines.append("#undef TEGULA_TCGEN05\n// clang-format on\n\n}  // namespace tegula::detail\n\n#endif\n")

@@ -2,8 +2,8 @@
 // 01_layout.md) or worked out by hand, most of them twice: as constant expressions, and as texts.
 #include <gtest/gtest.h>
 
+#include "parsed.hpp"
 #include "tegula/layout/algebra.hpp"
-#include "tegula/layout/parse.hpp"
 #include "tegula/layout/text.hpp"
 
 namespace tegula {
@@ -16,8 +16,6 @@ static_assert(composition("(6,2):(8,2)"_layout, "(4,3):(3,1)"_layout) ==
               "((2,2),3):((24,2),8)"_layout);
 static_assert(complement("(2,2):(1,6)"_layout, 24) == "(3,2):(2,12)"_layout);
 static_assert(offset_of<"(4,(2,4)):(8,(1,2))"_layout>(1, 3) == 11);
-
-Layout L(char const* text) { return parse_layout(text); }
 
 TEST(KnownValues, Coalesce) {
   EXPECT_EQ(to_string(coalesce(L("(2,(1,6)):(1,(6,2))"))), "12:1");

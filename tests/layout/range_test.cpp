@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
+#include "parsed.hpp"
 #include "refusal.hpp"
 #include "tegula/layout/algebra.hpp"
 #include "tegula/layout/bank_conflicts.hpp"
 #include "tegula/layout/draw.hpp"
-#include "tegula/layout/parse.hpp"
 #include "tegula/layout/swizzled_layout.hpp"
 #include "tegula/layout/text.hpp"
 
@@ -25,8 +25,6 @@ namespace {
 __extension__ typedef __int128 Wide;
 
 constexpr Wide kLimit = Wide{1} << 62;
-
-Layout L(char const* text) { return parse_layout(text); }
 
 struct Leaf {
   Wide extent, stride;

@@ -5,14 +5,12 @@
 
 #include <string>
 
+#include "parsed.hpp"
 #include "tegula/layout/algebra.hpp"
-#include "tegula/layout/parse.hpp"
 #include "tegula/layout/text.hpp"
 
 namespace tegula {
 namespace {
-
-Layout L(char const* text) { return parse_layout(text); }
 
 TEST(Refusals, Composition) {
   EXPECT_EQ(

@@ -29,6 +29,8 @@ template <SwizzledLayout L> struct Tile { static constexpr SwizzledLayout layout
 static_assert(Tile<SwizzledLayout(Swizzle(3, 3, 3), row_major(8, 64))>::layout(1, 0) == 72);
 static_assert(offset_of<SwizzledLayout(Swizzle(3, 3, 3), 64, row_major(8, 64))>(1, 3) ==
               128 + (16 ^ 3));
+// A layout is recast as one, with numbers of any type.
+static_assert(recast("(8,4):(1,8)"_layout, 16, 128) == "(1,4):(1,1)"_layout);
 static_assert(offset_of<row_major(8, 64)>(1, 3) == 67);
 
 /// Bit i of the result is bit i of x, exclusive-or bit i + shift where i is in the changed group.

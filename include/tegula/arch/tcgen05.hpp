@@ -73,13 +73,26 @@ TEGULA_DEVICE void tcgen05_relinquish_alloc_permit(
 #if TEGULA_GPU
 namespace detail {
 
-/// ".32x32b.x4".
-constexpr MmaText tensor_shape_text(TensorShape shape, int repeat) {
-  constexpr char const* names[] = {".32x32b.x", ".16x64b.x", ".16x128b.x", ".16x256b.x"};
-  return MmaText().append(names[static_cast<int>(shape)]).append(repeat);
+/// ".32x32b.x4", ".16x64b.x2.pack::16b".
+constexpr MmaText tensor_shape_text(TensorMove const& move, char const* halves) {
+  constexpr char const* names[] = {".32x32b.x", ".16x64b.x", ".16x128b.x", ".16x256b.x",
+                                   ".16x32bx2.x"};
+  MmaText const text = MmaText().append(names[static_cast<int>(move.shape)]).append(move.repeat);
+  return move.packing == TensorPacking::halves ? MmaText(text).append(halves) : text;
 }
-template <TensorShape S, int Repeat>
-using TensorShapeText = MmaCharacters<tensor_shape_text(S, Repeat)>;
+/// What follows the address: ", 16", or nothing.
+constexpr MmaText tensor_split_text(TensorMove const& move) {
+  return move.shape == TensorShape::lanes16_bits32_x2 ? MmaText().append(", ").append(move.split)
+                                                      : MmaText();
+}
+template <TensorMove M> struct TensorLoadText {
+  using Shape = MmaCharacters<tensor_shape_text(M, ".pack::16b")>;
+  using Split = MmaCharacters<tensor_split_text(M)>;
+};
+template <TensorMove M> struct TensorStoreText {
+  using Shape = MmaCharacters<tensor_shape_text(M, ".unpack::16b")>;
+  using Split = MmaCharacters<tensor_split_text(M)>;
+};
 
 template <Tcgen05Kind K> struct Tcgen05KindText;
 template <> struct Tcgen05KindText<Tcgen05Kind::f16> { static constexpr char text[] = "f16"; };
@@ -93,32 +106,46 @@ template <> struct Tcgen05KindText<Tcgen05Kind::f8f6f4> {
 
 /// Loads, from tensor memory into a warp's registers, `Repeat` repetitions of a shape side by side.
 /// All lanes give the same address, whose lane is the first of the warp's own (16 lanes further on
-/// for the upper half of them). The registers are there after tcgen05_wait_ld.
-template <TensorShape S, int Repeat, class Register, int Count>
+/// for the upper half of them). The registers are there after tcgen05_wait_ld. With
+/// TensorPacking::halves a register takes the low 16 bits of two columns side by side. `Split`, of
+/// lanes16_bits32_x2: how many columns further on the upper 16 threads load than the lower ones.
+template <TensorShape S, int Repeat, TensorPacking P = TensorPacking::none, int Split = 0,
+          class Register, int Count>
 TEGULA_DEVICE void tcgen05_ld(Register (&registers)[Count], TensorAddr address,
                               [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
-  static_assert(sizeof(Register) == 4 && Count == Repeat * registers_of(S),
+  constexpr TensorMove move{S, Repeat, P, Split};
+  static_assert(sizeof(Register) == 4 && Count == registers_of(move),
                 "tcgen05.ld: the shape has other registers");
+  static_assert(Split == 0 || S == TensorShape::lanes16_bits32_x2,
+                "tcgen05.ld: only lanes16_bits32_x2 is split");
 #if TEGULA_GPU
-  detail::Tcgen05Statement<Count>::template load<detail::TensorShapeText<S, Repeat>>(
+  using Text = detail::TensorLoadText<move>;
+  detail::Tcgen05Statement<Count>::template load<typename Text::Shape, typename Text::Split>(
       reinterpret_cast<std::uint32_t(&)[Count]>(registers), address);
 #else
-  sim::tcgen05_ld(S, Repeat, registers, address, where);
+  sim::tcgen05_ld(move, registers, address, where);
 #endif
 }
 
 /// Likewise stores registers to tensor memory. What they held is there after tcgen05_wait_st; the
-/// registers themselves are free at once.
-template <TensorShape S, int Repeat, class Register, int Count>
+/// registers themselves are free at once. With TensorPacking::halves the two halves of a register
+/// go to the low 16 bits of two columns side by side; what their upper bits are then, the PTX ISA
+/// does not say.
+template <TensorShape S, int Repeat, TensorPacking P = TensorPacking::none, int Split = 0,
+          class Register, int Count>
 TEGULA_DEVICE void tcgen05_st(Register const (&registers)[Count], TensorAddr address,
                               [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
-  static_assert(sizeof(Register) == 4 && Count == Repeat * registers_of(S),
+  constexpr TensorMove move{S, Repeat, P, Split};
+  static_assert(sizeof(Register) == 4 && Count == registers_of(move),
                 "tcgen05.st: the shape has other registers");
+  static_assert(Split == 0 || S == TensorShape::lanes16_bits32_x2,
+                "tcgen05.st: only lanes16_bits32_x2 is split");
 #if TEGULA_GPU
-  detail::Tcgen05Statement<Count>::template store<detail::TensorShapeText<S, Repeat>>(
+  using Text = detail::TensorStoreText<move>;
+  detail::Tcgen05Statement<Count>::template store<typename Text::Shape, typename Text::Split>(
       reinterpret_cast<std::uint32_t const(&)[Count]>(registers), address);
 #else
-  sim::tcgen05_st(S, Repeat, registers, address, where);
+  sim::tcgen05_st(move, registers, address, where);
 #endif
 }
 

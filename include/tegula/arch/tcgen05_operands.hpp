@@ -9,8 +9,8 @@
 
 namespace tegula::detail {
 
-/// The assembler statements of tcgen05.ld and st with Count registers. Text::value is the shape and
-/// the repetitions, ".32x32b.x4"; the assembler pastes it in.
+/// The assembler statements of tcgen05.ld and st with Count registers. The compiler pastes in
+/// Shape::value, the shape and the repetitions, ".32x32b.x4", and behind the address Split::value.
 template <int Count> struct Tcgen05Statement;
 
 // clang-format off
@@ -33,30 +33,31 @@ template <int Count> struct Tcgen05Statement;
 #define TEGULA_TCGEN05_R128(C) TEGULA_TCGEN05_R64(C), C(r[64]), C(r[65]), C(r[66]), C(r[67]), C(r[68]), C(r[69]), C(r[70]), C(r[71]), C(r[72]), C(r[73]), C(r[74]), C(r[75]), C(r[76]), C(r[77]), C(r[78]), C(r[79]), C(r[80]), C(r[81]), C(r[82]), C(r[83]), C(r[84]), C(r[85]), C(r[86]), C(r[87]), C(r[88]), C(r[89]), C(r[90]), C(r[91]), C(r[92]), C(r[93]), C(r[94]), C(r[95]), C(r[96]), C(r[97]), C(r[98]), C(r[99]), C(r[100]), C(r[101]), C(r[102]), C(r[103]), C(r[104]), C(r[105]), C(r[106]), C(r[107]), C(r[108]), C(r[109]), C(r[110]), C(r[111]), C(r[112]), C(r[113]), C(r[114]), C(r[115]), C(r[116]), C(r[117]), C(r[118]), C(r[119]), C(r[120]), C(r[121]), C(r[122]), C(r[123]), C(r[124]), C(r[125]), C(r[126]), C(r[127])
 #define TEGULA_TCGEN05_P128 TEGULA_TCGEN05_P64 ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
 
-#define TEGULA_TCGEN05(COUNT, ADDRESS, TEXT)                                                          \
+#define TEGULA_TCGEN05(COUNT, ADDRESS, SHAPE, SPLIT)                                                  \
   template <> struct Tcgen05Statement<COUNT> {                                                        \
-    template <class Text> TEGULA_DEVICE static void load(std::uint32_t (&r)[COUNT], std::uint32_t a) { \
-      asm volatile("tcgen05.ld.sync.aligned%" TEXT ".b32 {" TEGULA_TCGEN05_P##COUNT "}, [%" ADDRESS "];" \
-                   : TEGULA_TCGEN05_R##COUNT("=r") : "r"(a), "C"(Text::value));                        \
+    template <class Shape, class Split>                                                                \
+    TEGULA_DEVICE static void load(std::uint32_t (&r)[COUNT], std::uint32_t a) {                       \
+      asm volatile("tcgen05.ld.sync.aligned%" SHAPE ".b32 {" TEGULA_TCGEN05_P##COUNT "}, [%" ADDRESS "]%" SPLIT ";" \
+                   : TEGULA_TCGEN05_R##COUNT("=r") : "r"(a), "C"(Shape::value), "C"(Split::value));    \
     }                                                                                                  \
-    template <class Text>                                                                              \
+    template <class Shape, class Split>                                                                \
     TEGULA_DEVICE static void store(std::uint32_t const (&r)[COUNT], std::uint32_t a) {                \
-      asm volatile("tcgen05.st.sync.aligned%" TEXT ".b32 [%" ADDRESS "], {" TEGULA_TCGEN05_P##COUNT "};" \
-                   :: TEGULA_TCGEN05_R##COUNT("r"), "r"(a), "C"(Text::value) : "memory");              \
+      asm volatile("tcgen05.st.sync.aligned%" SHAPE ".b32 [%" ADDRESS "]%" SPLIT ", {" TEGULA_TCGEN05_P##COUNT "};" \
+                   :: TEGULA_TCGEN05_R##COUNT("r"), "r"(a), "C"(Shape::value), "C"(Split::value) : "memory"); \
     }                                                                                                  \
     TEGULA_DEVICE static void pin(std::uint32_t (&r)[COUNT]) {                                         \
       asm volatile("" : TEGULA_TCGEN05_R##COUNT("+r")::"memory");                                      \
     }                                                                                                  \
   };
 
-TEGULA_TCGEN05(1, "1", "2")
-TEGULA_TCGEN05(2, "2", "3")
-TEGULA_TCGEN05(4, "4", "5")
-TEGULA_TCGEN05(8, "8", "9")
-TEGULA_TCGEN05(16, "16", "17")
-TEGULA_TCGEN05(32, "32", "33")
-TEGULA_TCGEN05(64, "64", "65")
-TEGULA_TCGEN05(128, "128", "129")
+TEGULA_TCGEN05(1, "1", "2", "3")
+TEGULA_TCGEN05(2, "2", "3", "4")
+TEGULA_TCGEN05(4, "4", "5", "6")
+TEGULA_TCGEN05(8, "8", "9", "10")
+TEGULA_TCGEN05(16, "16", "17", "18")
+TEGULA_TCGEN05(32, "32", "33", "34")
+TEGULA_TCGEN05(64, "64", "65", "66")
+TEGULA_TCGEN05(128, "128", "129", "130")
 
 #undef TEGULA_TCGEN05_R1
 #undef TEGULA_TCGEN05_P1

@@ -28,27 +28,57 @@ TEGULA_HOST_DEVICE constexpr int tensor_column(TensorAddr address) {
 }
 
 /// What one repetition of a tcgen05.ld or st moves: lanes x bits of each. (A warp has 32 lanes of
-/// its own: warp w of a warpgroup lanes 32 w to 32 w + 31.)
+/// its own: warp w of a warpgroup lanes 32 w to 32 w + 31.) lanes16_bits32_x2 is two of 16 lanes x
+/// 32 bits: one of the warp's lower 16 threads, one of the upper ones.
 enum class TensorShape : std::uint8_t {
   lanes32_bits32,
   lanes16_bits64,
   lanes16_bits128,
-  lanes16_bits256
+  lanes16_bits256,
+  lanes16_bits32_x2
 };
 
 TEGULA_HOST_DEVICE constexpr int lanes_of(TensorShape shape) {
   return shape == TensorShape::lanes32_bits32 ? 32 : 16;
 }
-/// Columns of one repetition, ...
+/// Columns of one repetition; of lanes16_bits32_x2 each of the two has them.
 TEGULA_HOST_DEVICE constexpr int columns_of(TensorShape shape) {
-  return shape == TensorShape::lanes32_bits32    ? 1
-         : shape == TensorShape::lanes16_bits64  ? 2
-         : shape == TensorShape::lanes16_bits128 ? 4
-                                                 : 8;
+  switch (shape) {
+    case TensorShape::lanes16_bits64:
+      return 2;
+    case TensorShape::lanes16_bits128:
+      return 4;
+    case TensorShape::lanes16_bits256:
+      return 8;
+    default:
+      return 1;
+  }
 }
-/// ... and registers that a thread has of it.
+/// Registers that a thread has of one repetition.
 TEGULA_HOST_DEVICE constexpr int registers_of(TensorShape shape) {
-  return lanes_of(shape) * columns_of(shape) / 32;
+  return shape == TensorShape::lanes16_bits32_x2 ? 1 : lanes_of(shape) * columns_of(shape) / 32;
+}
+
+/// What a register of a tcgen05.ld or st holds.
+enum class TensorPacking : std::uint8_t {
+  none,    ///< the 32 bits of a column
+  halves,  ///< the low 16 bits of two columns side by side (.pack::16b, .unpack::16b)
+};
+
+/// One tcgen05.ld or st.
+struct TensorMove {
+  TensorShape shape;
+  int repeat = 1;  ///< repetitions side by side: a power of two, at most 128 registers
+  TensorPacking packing = TensorPacking::none;
+  int split = 0;  ///< columns from the lower threads' to the upper ones', of lanes16_bits32_x2
+};
+
+TEGULA_HOST_DEVICE constexpr int registers_of(TensorMove const& move) {
+  return move.repeat * registers_of(move.shape);
+}
+/// Columns side by side that it moves; of lanes16_bits32_x2 each of the two does.
+TEGULA_HOST_DEVICE constexpr int columns_of(TensorMove const& move) {
+  return move.repeat * columns_of(move.shape) * (move.packing == TensorPacking::halves ? 2 : 1);
 }
 
 /// Where register r of a thread lies, counted from the address of the instruction.
@@ -61,6 +91,8 @@ constexpr TensorPlace tensor_place(TensorShape shape, int thread, int r) {
   switch (shape) {
     case TensorShape::lanes32_bits32:
       return {thread, r};
+    case TensorShape::lanes16_bits32_x2:
+      return {thread % 16, r};
     case TensorShape::lanes16_bits64:
       return {thread / 4 + 8 * (thread % 2), 2 * r + thread / 2 % 2};
     case TensorShape::lanes16_bits128:
@@ -68,6 +100,13 @@ constexpr TensorPlace tensor_place(TensorShape shape, int thread, int r) {
     default:  // as the accumulators of an mma.sync of 16 rows: two neighbours, then eight rows on
       return {thread / 4 + 8 * (r / 2 % 2), 8 * (r / 4) + 2 * (thread % 4) + r % 2};
   }
+}
+/// Of halves, where the lower one lies; the upper one lies a column further on.
+constexpr TensorPlace tensor_place(TensorMove const& move, int thread, int r) {
+  TensorPlace at = tensor_place(move.shape, thread, r);
+  if (move.packing == TensorPacking::halves) at.column *= 2;
+  if (move.shape == TensorShape::lanes16_bits32_x2 && thread >= 16) at.column += move.split;
+  return at;
 }
 
 }  // namespace tegula

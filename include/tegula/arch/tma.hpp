@@ -38,6 +38,16 @@ template <> struct TmaRegisters<3> { static constexpr char text[] = "{x0, x1, x2
 template <> struct TmaRegisters<4> { static constexpr char text[] = "{x0, x1, x2, x3}"; };
 template <> struct TmaRegisters<5> { static constexpr char text[] = "{x0, x1, x2, x3, x4}"; };
 
+/// What an instruction moves: a box of a tensor of `Rank` axes, or rows of a matrix.
+template <int Rank> struct TmaBoxText {
+  static constexpr int axes = Rank;
+  static constexpr char load[] = ".tile", store[] = ".tile";
+};
+struct TmaRowsText {
+  static constexpr int axes = 2;
+  static constexpr char load[] = ".tile::gather4", store[] = ".tile::scatter4";
+};
+
 template <L2Hint Hint> struct L2HintText {
   static constexpr std::uint64_t policy = cache_policy(Hint);
   static constexpr char suffix[] = ".L2::cache_hint", operand[] = ", policy";
@@ -74,7 +84,7 @@ template <int I, int Rank> TEGULA_DEVICE int coordinate_or_zero(TmaCoordinate<Ra
   }
 }
 
-template <class Text, int Rank, L2Hint Hint>
+template <class Text, class Moved, int Rank, L2Hint Hint>
 TEGULA_DEVICE void tma_from_shared(TensorMap const& map, TmaCoordinate<Rank> const& c,
                                    SharedAddr src) {
   asm volatile(
@@ -83,12 +93,54 @@ TEGULA_DEVICE void tma_from_shared(TensorMap const& map, TmaCoordinate<Rank> con
       ".reg .b64 policy;\n\t"
       "mov.b32 x0, %2;\n\tmov.b32 x1, %3;\n\tmov.b32 x2, %4;\n\tmov.b32 x3, %5;\n\tmov.b32 x4, %6;\n\t"
       "mov.b64 policy, %7;\n\t"
-      "cp%8.async.bulk.tensor.%9d.global.shared::cta%10.tile.bulk_group%11 [%0, %12], [%1]%13;\n\t"
+      "cp%8.async.bulk.tensor.%9d.global.shared::cta%10%14.bulk_group%11 [%0, %12], [%1]%13;\n\t"
       "}" ::"l"(&map),
       "r"(src), "r"(coordinate_or_zero<0>(c)), "r"(coordinate_or_zero<1>(c)),
       "r"(coordinate_or_zero<2>(c)), "r"(coordinate_or_zero<3>(c)), "r"(coordinate_or_zero<4>(c)),
-      "n"(L2HintText<Hint>::policy), "C"(Text::reduce), "n"(Rank), "C"(Text::op),
-      "C"(L2HintText<Hint>::suffix), "C"(TmaRegisters<Rank>::text), "C"(L2HintText<Hint>::operand)
+      "n"(L2HintText<Hint>::policy), "C"(Text::reduce), "n"(Moved::axes), "C"(Text::op),
+      "C"(L2HintText<Hint>::suffix), "C"(TmaRegisters<Rank>::text), "C"(L2HintText<Hint>::operand),
+      "C"(Moved::store)
+      : "memory");
+}
+
+template <class Moved, int Rank, L2Hint Hint, int Ctas>
+TEGULA_DEVICE void tma_into_shared(SharedAddr dst, TensorMap const& map,
+                                   TmaCoordinate<Rank> const& c, SharedAddr mbarrier) {
+  asm volatile(
+      "{\n\t"
+      ".reg .b32 x0, x1, x2, x3, x4;\n\t"
+      ".reg .b64 policy;\n\t"
+      "mov.b32 x0, %3;\n\tmov.b32 x1, %4;\n\tmov.b32 x2, %5;\n\tmov.b32 x3, %6;\n\tmov.b32 x4, %7;\n\t"
+      "mov.b64 policy, %8;\n\t"
+      "cp.async.bulk.tensor.%9d.shared::cluster.global%14.mbarrier::complete_tx::bytes%13%10 "
+      "[%0], [%1, %11], [%2]%12;\n\t"
+      "}" ::"r"(dst),
+      "l"(&map), "r"(mbarrier), "r"(coordinate_or_zero<0>(c)), "r"(coordinate_or_zero<1>(c)),
+      "r"(coordinate_or_zero<2>(c)), "r"(coordinate_or_zero<3>(c)), "r"(coordinate_or_zero<4>(c)),
+      "n"(L2HintText<Hint>::policy), "n"(Moved::axes), "C"(L2HintText<Hint>::suffix),
+      "C"(TmaRegisters<Rank>::text), "C"(L2HintText<Hint>::operand), "C"(TmaGroupText<Ctas>::text),
+      "C"(Moved::load)
+      : "memory");
+}
+
+template <class Moved, int Rank, L2Hint Hint, int Ctas>
+TEGULA_DEVICE void tma_into_cluster(SharedAddr dst, TensorMap const& map,
+                                    TmaCoordinate<Rank> const& c, SharedAddr mbarrier,
+                                    std::uint16_t cta_mask) {
+  asm volatile(
+      "{\n\t"
+      ".reg .b32 x0, x1, x2, x3, x4;\n\t"
+      ".reg .b64 policy;\n\t"
+      "mov.b32 x0, %4;\n\tmov.b32 x1, %5;\n\tmov.b32 x2, %6;\n\tmov.b32 x3, %7;\n\tmov.b32 x4, %8;\n\t"
+      "mov.b64 policy, %9;\n\t"
+      "cp.async.bulk.tensor.%10d.shared::cluster.global%15.mbarrier::complete_tx::bytes.multicast::cluster%14%11 "
+      "[%0], [%1, %12], [%2], %3%13;\n\t"
+      "}" ::"r"(dst),
+      "l"(&map), "r"(mbarrier), "h"(cta_mask), "r"(coordinate_or_zero<0>(c)),
+      "r"(coordinate_or_zero<1>(c)), "r"(coordinate_or_zero<2>(c)), "r"(coordinate_or_zero<3>(c)),
+      "r"(coordinate_or_zero<4>(c)), "n"(L2HintText<Hint>::policy), "n"(Moved::axes),
+      "C"(L2HintText<Hint>::suffix), "C"(TmaRegisters<Rank>::text), "C"(L2HintText<Hint>::operand),
+      "C"(TmaGroupText<Ctas>::text), "C"(Moved::load)
       : "memory");
 }
 
@@ -104,22 +156,7 @@ TEGULA_DEVICE void tma_load(SharedAddr dst, TensorMap const& map, TmaCoordinate<
                             SharedAddr mbarrier,
                             [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
-  asm volatile(
-      "{\n\t"
-      ".reg .b32 x0, x1, x2, x3, x4;\n\t"
-      ".reg .b64 policy;\n\t"
-      "mov.b32 x0, %3;\n\tmov.b32 x1, %4;\n\tmov.b32 x2, %5;\n\tmov.b32 x3, %6;\n\tmov.b32 x4, %7;\n\t"
-      "mov.b64 policy, %8;\n\t"
-      "cp.async.bulk.tensor.%9d.shared::cluster.global.tile.mbarrier::complete_tx::bytes%13%10 "
-      "[%0], [%1, %11], [%2]%12;\n\t"
-      "}" ::"r"(dst),
-      "l"(&map), "r"(mbarrier), "r"(detail::coordinate_or_zero<0>(c)),
-      "r"(detail::coordinate_or_zero<1>(c)), "r"(detail::coordinate_or_zero<2>(c)),
-      "r"(detail::coordinate_or_zero<3>(c)), "r"(detail::coordinate_or_zero<4>(c)),
-      "n"(detail::L2HintText<Hint>::policy), "n"(Rank), "C"(detail::L2HintText<Hint>::suffix),
-      "C"(detail::TmaRegisters<Rank>::text), "C"(detail::L2HintText<Hint>::operand),
-      "C"(detail::TmaGroupText<Ctas>::text)
-      : "memory");
+  detail::tma_into_shared<detail::TmaBoxText<Rank>, Rank, Hint, Ctas>(dst, map, c, mbarrier);
 #else
   sim::tma_load(dst, map, Rank, c.x, mbarrier, Ctas, Hint, where);
 #endif
@@ -133,24 +170,59 @@ TEGULA_DEVICE void tma_load_multicast(
     SharedAddr dst, TensorMap const& map, TmaCoordinate<Rank> c, SharedAddr mbarrier,
     std::uint16_t cta_mask, [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
-  asm volatile(
-      "{\n\t"
-      ".reg .b32 x0, x1, x2, x3, x4;\n\t"
-      ".reg .b64 policy;\n\t"
-      "mov.b32 x0, %4;\n\tmov.b32 x1, %5;\n\tmov.b32 x2, %6;\n\tmov.b32 x3, %7;\n\tmov.b32 x4, %8;\n\t"
-      "mov.b64 policy, %9;\n\t"
-      "cp.async.bulk.tensor.%10d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster%14%11 "
-      "[%0], [%1, %12], [%2], %3%13;\n\t"
-      "}" ::"r"(dst),
-      "l"(&map), "r"(mbarrier), "h"(cta_mask), "r"(detail::coordinate_or_zero<0>(c)),
-      "r"(detail::coordinate_or_zero<1>(c)), "r"(detail::coordinate_or_zero<2>(c)),
-      "r"(detail::coordinate_or_zero<3>(c)), "r"(detail::coordinate_or_zero<4>(c)),
-      "n"(detail::L2HintText<Hint>::policy), "n"(Rank), "C"(detail::L2HintText<Hint>::suffix),
-      "C"(detail::TmaRegisters<Rank>::text), "C"(detail::L2HintText<Hint>::operand),
-      "C"(detail::TmaGroupText<Ctas>::text)
-      : "memory");
+  detail::tma_into_cluster<detail::TmaBoxText<Rank>, Rank, Hint, Ctas>(dst, map, c, mbarrier,
+                                                                       cta_mask);
 #else
   sim::tma_load_multicast(dst, map, Rank, c.x, mbarrier, cta_mask, Ctas, Hint, where);
+#endif
+}
+
+/// Four rows of a matrix from one column on: PTX ISA, cp.async.bulk.tensor, .tile::gather4 and
+/// .tile::scatter4 (sm_100a). The map is of a tensor of two axes and a box of one row. The column
+/// is as a box's first coordinate; each row may be any, or outside of the tensor.
+struct TmaRows {
+  int column;
+  int row[4];
+};
+
+/// Copies four rows to shared memory, one after the other as those of a box, and counts the bytes
+/// of all four at the mbarrier, as tma_load.
+template <L2Hint Hint = L2Hint::none, int Ctas = 1>
+TEGULA_DEVICE void tma_gather4(SharedAddr dst, TensorMap const& map, TmaRows const& rows,
+                               SharedAddr mbarrier,
+                               [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+  TmaCoordinate<5> const c{rows.column, rows.row[0], rows.row[1], rows.row[2], rows.row[3]};
+#if TEGULA_GPU
+  detail::tma_into_shared<detail::TmaRowsText, 5, Hint, Ctas>(dst, map, c, mbarrier);
+#else
+  sim::tma_gather4(dst, map, c.x, mbarrier, Ctas, Hint, where);
+#endif
+}
+
+/// As tma_gather4, into each CTA of the cluster whose bit is set in `cta_mask`, as
+/// tma_load_multicast.
+template <L2Hint Hint = L2Hint::none, int Ctas = 1>
+TEGULA_DEVICE void tma_gather4_multicast(
+    SharedAddr dst, TensorMap const& map, TmaRows const& rows, SharedAddr mbarrier,
+    std::uint16_t cta_mask, [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+  TmaCoordinate<5> const c{rows.column, rows.row[0], rows.row[1], rows.row[2], rows.row[3]};
+#if TEGULA_GPU
+  detail::tma_into_cluster<detail::TmaRowsText, 5, Hint, Ctas>(dst, map, c, mbarrier, cta_mask);
+#else
+  sim::tma_gather4_multicast(dst, map, c.x, mbarrier, cta_mask, Ctas, Hint, where);
+#endif
+}
+
+/// Copies four rows from shared memory to the tensor, as tma_store. No row is negative; what order
+/// rows that are the same are written in nobody says.
+template <L2Hint Hint = L2Hint::none>
+TEGULA_DEVICE void tma_scatter4(TensorMap const& map, TmaRows const& rows, SharedAddr src,
+                                [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+  TmaCoordinate<5> const c{rows.column, rows.row[0], rows.row[1], rows.row[2], rows.row[3]};
+#if TEGULA_GPU
+  detail::tma_from_shared<detail::TmaStoreText, detail::TmaRowsText, 5, Hint>(map, c, src);
+#else
+  sim::tma_scatter4(map, c.x, src, Hint, where);
 #endif
 }
 
@@ -162,7 +234,7 @@ template <int Rank, L2Hint Hint = L2Hint::none>
 TEGULA_DEVICE void tma_store(TensorMap const& map, TmaCoordinate<Rank> c, SharedAddr src,
                              [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
-  detail::tma_from_shared<detail::TmaStoreText, Rank, Hint>(map, c, src);
+  detail::tma_from_shared<detail::TmaStoreText, detail::TmaBoxText<Rank>, Rank, Hint>(map, c, src);
 #else
   sim::tma_store(map, Rank, c.x, src, Hint, where);
 #endif
@@ -177,7 +249,8 @@ template <int Rank, TmaReduce Op, L2Hint Hint = L2Hint::none>
 TEGULA_DEVICE void tma_reduce(TensorMap const& map, TmaCoordinate<Rank> c, SharedAddr src,
                               [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
-  detail::tma_from_shared<detail::TmaReduceText<Op>, Rank, Hint>(map, c, src);
+  detail::tma_from_shared<detail::TmaReduceText<Op>, detail::TmaBoxText<Rank>, Rank, Hint>(map, c,
+                                                                                           src);
 #else
   sim::tma_reduce(map, Rank, c.x, src, Op, Hint, where);
 #endif

@@ -124,7 +124,7 @@ constexpr Swizzle downcast(Swizzle const& swizzle, std::int64_t factor) {
 /// The same map for elements of `to_bits` where it was stated for elements of `from_bits`. Bytes
 /// are 8 bits: recast(s, 16, 8) is the byte form of a swizzle of half-precision elements. One width
 /// must divide the other by a power of two.
-constexpr Swizzle recast(Swizzle const& swizzle, int from_bits, int to_bits) {
+constexpr Swizzle recast(Swizzle const& swizzle, std::int64_t from_bits, std::int64_t to_bits) {
   if (from_bits <= 0 || to_bits <= 0)
     refuse("recast", "the element widths must be positive", from_bits, to_bits);
   if (to_bits % from_bits == 0) return upcast(swizzle, to_bits / from_bits);

@@ -89,7 +89,8 @@ constexpr SwizzledLayout downcast(SwizzledLayout const& layout, std::int64_t fac
 }
 /// The layout of elements of `old_bits` as one of elements of `new_bits`; one must divide the other
 /// by a power of two.
-constexpr SwizzledLayout recast(SwizzledLayout const& layout, int old_bits, int new_bits) {
+constexpr SwizzledLayout recast(SwizzledLayout const& layout, std::int64_t old_bits,
+                                std::int64_t new_bits) {
   if (old_bits < 1 || new_bits < 1)
     refuse("recast", "an element has less than 1 bit", layout, old_bits, new_bits);
   if (new_bits % old_bits == 0) return upcast(layout, new_bits / old_bits);

@@ -176,6 +176,13 @@ void tma_load_multicast(std::uint32_t dst, TensorMap const& map, int rank, int c
                         SourceLocation where);
 void tma_store(TensorMap const& map, int rank, int const* coordinate, std::uint32_t src,
                L2Hint hint, SourceLocation where);
+void tma_gather4(std::uint32_t dst, TensorMap const& map, int const* coordinate,
+                 std::uint32_t mbarrier, int ctas, L2Hint hint, SourceLocation where);
+void tma_gather4_multicast(std::uint32_t dst, TensorMap const& map, int const* coordinate,
+                           std::uint32_t mbarrier, std::uint16_t cta_mask, int ctas, L2Hint hint,
+                           SourceLocation where);
+void tma_scatter4(TensorMap const& map, int const* coordinate, std::uint32_t src, L2Hint hint,
+                  SourceLocation where);
 void tma_reduce(TensorMap const& map, int rank, int const* coordinate, std::uint32_t src,
                 TmaReduce op, L2Hint hint, SourceLocation where);
 void tma_prefetch(TensorMap const& map, int rank, int const* coordinate, L2Hint hint,
@@ -206,9 +213,9 @@ void wgmma(MmaSpec const& op, void* d, std::uint32_t const (&a)[4], std::uint64_
 void tcgen05_alloc(std::uint32_t destination, int columns, int ctas, SourceLocation where);
 void tcgen05_dealloc(std::uint32_t address, int columns, int ctas, SourceLocation where);
 void tcgen05_relinquish_alloc_permit(int ctas, SourceLocation where);
-void tcgen05_ld(TensorShape shape, int repeat, void* registers, std::uint32_t address,
+void tcgen05_ld(TensorMove const& move, void* registers, std::uint32_t address,
                 SourceLocation where);
-void tcgen05_st(TensorShape shape, int repeat, void const* registers, std::uint32_t address,
+void tcgen05_st(TensorMove const& move, void const* registers, std::uint32_t address,
                 SourceLocation where);
 void tcgen05_wait_ld(SourceLocation where);
 void tcgen05_wait_st(SourceLocation where);

@@ -49,7 +49,8 @@ void check_tcgen05(Cta& cta, Instruction instruction, int ctas, SourceLocation w
 
 namespace {
 
-/// Of a load's registers until it has landed: a NaN as a float and as each of two halves.
+/// Of a load's registers until it has landed, and of the bits of a column that a store of halves
+/// leaves open: a NaN as a float and as each of two halves.
 constexpr std::uint32_t kPoison = 0x7ff57ff5u;
 
 bool is_size(int columns) {
@@ -66,9 +67,9 @@ void fail_size(Cta& cta, Instruction instruction, int columns, SourceLocation wh
 /// A tcgen05.ld or st: 32 threads' registers, and where they lie in tensor memory.
 class TensorAccess final : public InFlight {
  public:
-  TensorAccess(Cta const& cta, Instruction instruction, SourceLocation where, TensorShape shape,
-               int repeat, TensorAddr address, void* const (&registers)[32])
-      : InFlight(instruction, cta, where), shape_(shape), repeat_(repeat), address_(address) {
+  TensorAccess(Cta const& cta, Instruction instruction, SourceLocation where,
+               TensorMove const& move, TensorAddr address, void* const (&registers)[32])
+      : InFlight(instruction, cta, where), move_(move), address_(address) {
     for (int lane = 0; lane < 32; ++lane)
       registers_[static_cast<std::size_t>(lane)] = static_cast<std::uint32_t*>(registers[lane]);
     cost = {.engine = Cost::Engine::tensor_memory, .bytes = 4.0 * 32 * count()};
@@ -93,10 +94,16 @@ class TensorAccess final : public InFlight {
       for (int r = 0; r < count(); ++r) {
         TensorPlace const at = place(lane, r);
         std::uint32_t* const cell = own.tensor_memory().at(at.lane, at.column);
+        std::uint32_t* const upper = move_.packing == TensorPacking::halves
+                                         ? own.tensor_memory().at(at.lane, at.column + 1)
+                                         : nullptr;
         if (loads()) {
-          registers_[static_cast<std::size_t>(lane)][r] = *cell;
+          registers_[static_cast<std::size_t>(lane)][r] =
+              upper == nullptr ? *cell : (*cell & 0xffff) | *upper << 16;
         } else {
-          *cell = values_[static_cast<std::size_t>(lane * count() + r)];
+          std::uint32_t const value = values_[static_cast<std::size_t>(lane * count() + r)];
+          *cell = upper == nullptr ? value : (kPoison & 0xffff0000) | (value & 0xffff);
+          if (upper != nullptr) *upper = (kPoison & 0xffff0000) | value >> 16;
         }
       }
     }
@@ -111,22 +118,25 @@ class TensorAccess final : public InFlight {
 
  private:
   bool loads() const { return instruction == Instruction::tcgen05_ld; }
-  int count() const { return repeat_ * registers_of(shape_); }
+  int count() const { return registers_of(move_); }
   TensorPlace place(int lane, int r) const {
-    TensorPlace const own = tensor_place(shape_, lane, r);
+    TensorPlace const own = tensor_place(move_, lane, r);
     return {tensor_lane(address_) + own.lane, tensor_column(address_) + own.column};
   }
 
-  TensorShape shape_;
-  int repeat_;
+  TensorMove move_;
   TensorAddr address_;
   std::array<std::uint32_t*, 32> registers_;
   std::vector<std::uint32_t> values_;
 };
 
+/// From the columns of the lower 16 threads to those of the upper ones, as a part of an address.
+TensorAddr upper_threads(TensorMove const& move) { return static_cast<TensorAddr>(move.split); }
+
 /// Reports what a warp must not access; false where it is not to be performed.
-bool check_access(Cta& cta, Instruction instruction, TensorShape shape, int columns,
-                  TensorAddr address, SourceLocation where) {
+bool check_access(Cta& cta, Instruction instruction, TensorMove const& move, TensorAddr address,
+                  SourceLocation where) {
+  TensorShape const shape = move.shape;
   int const lane = tensor_lane(address);
   int const warp = cta.current_warp().index;
   int const first = warp % 4 * 32;
@@ -141,12 +151,13 @@ bool check_access(Cta& cta, Instruction instruction, TensorShape shape, int colu
                     first + 31));
     return false;
   }
-  return check_tensor_columns(cta, instruction, address, columns, where);
+  return check_tensor_columns(cta, instruction, address, columns_of(move), where) &&
+         (move.split == 0 || check_tensor_columns(cta, instruction, address + upper_threads(move),
+                                                  columns_of(move), where));
 }
 
 /// The 32 lanes have left their registers and addresses in the warp.
-void access(Cta& cta, Instruction instruction, TensorShape shape, int repeat,
-            SourceLocation where) {
+void access(Cta& cta, Instruction instruction, TensorMove const& move, SourceLocation where) {
   Warp& own = cta.current_warp();
   TensorAddr const address = own.operand[0];
   for (int lane = 1; lane < 32; ++lane) {
@@ -155,21 +166,25 @@ void access(Cta& cta, Instruction instruction, TensorShape shape, int repeat,
              fmt::format("{} at {:#x}, where lane 0 gives {:#x}: all lanes give one address",
                          ptx_name(instruction), own.operand[lane], address));
   }
-  int const columns = repeat * columns_of(shape);
-  if (!check_access(cta, instruction, shape, columns, address, where)) return;
+  if (!check_access(cta, instruction, move, address, where)) return;
   bool const loads = instruction == Instruction::tcgen05_ld;
-  int const group = tensor_lane(address) / kTensorLaneGroup;
-  std::uint8_t const groups = static_cast<std::uint8_t>((lanes_of(shape) == 32 ? 3u : 1u) << group);
-  for (int g = group; g < group + lanes_of(shape) / kTensorLaneGroup; ++g)
-    cta.cluster().before({.kind = loads ? Visible::Kind::load : Visible::Kind::store,
-                          .cta = cta.rank(),
-                          .address = tensor_cell_address(g, tensor_column(address)),
-                          .amount = 4 * columns,
-                          .of_warp = true});
+  int const columns = columns_of(move), lanes = lanes_of(move.shape),
+            group = tensor_lane(address) / kTensorLaneGroup;
+  std::uint8_t const groups = static_cast<std::uint8_t>((lanes == 32 ? 3u : 1u) << group);
   auto operation =
-      std::make_unique<TensorAccess>(cta, instruction, where, shape, repeat, address, own.pointer);
-  (loads ? operation->tensor_reads : operation->tensor_writes)
-      .push_back({cta.rank(), groups, tensor_column(address), columns});
+      std::make_unique<TensorAccess>(cta, instruction, where, move, address, own.pointer);
+  auto const touch = [&](int first) {
+    for (int g = group; g < group + lanes / kTensorLaneGroup; ++g)
+      cta.cluster().before({.kind = loads ? Visible::Kind::load : Visible::Kind::store,
+                            .cta = cta.rank(),
+                            .address = tensor_cell_address(g, first),
+                            .amount = 4 * columns,
+                            .of_warp = true});
+    (loads ? operation->tensor_reads : operation->tensor_writes)
+        .push_back({cta.rank(), groups, first, columns});
+  };
+  touch(tensor_column(address));
+  if (move.split != 0) touch(tensor_column(address) + move.split);
   InFlight& issued = *operation;
   InFlightGroups& waited_for = loads ? own.tensor_loads : own.tensor_stores;
   cta.in_flight().add(std::move(operation), waited_for);
@@ -296,31 +311,34 @@ void tcgen05_relinquish_alloc_permit(int ctas, SourceLocation where) {
 
 namespace {
 
-void start(Instruction instruction, TensorShape shape, int repeat, void* registers,
-           TensorAddr address, SourceLocation where) {
+void start(Instruction instruction, TensorMove const& move, void* registers, TensorAddr address,
+           SourceLocation where) {
   Cta& cta = current_cta();
   check_tcgen05(cta, instruction, where);
   Warp& own = cta.current_warp();
   int const lane = cta.current_thread().lane;
   own.operand[lane] = address;
   own.pointer[lane] = registers;
-  std::uint32_t const variant =
-      static_cast<std::uint32_t>(shape) * 256 + static_cast<std::uint32_t>(repeat);
+  // All lanes execute one instruction.
+  std::uint32_t const variant = static_cast<std::uint32_t>(move.split) << 16 |
+                                static_cast<std::uint32_t>(move.packing) << 12 |
+                                static_cast<std::uint32_t>(move.shape) << 8 |
+                                static_cast<std::uint32_t>(move.repeat);
   if (!cta.meet(instruction, variant, kFullWarp, where)) return;
-  access(cta, instruction, shape, repeat, where);
+  access(cta, instruction, move, where);
   cta.release(kFullWarp, where, instruction);
 }
 
 }  // namespace
 
-void tcgen05_ld(TensorShape shape, int repeat, void* registers, std::uint32_t address,
+void tcgen05_ld(TensorMove const& move, void* registers, std::uint32_t address,
                 SourceLocation where) {
-  start(Instruction::tcgen05_ld, shape, repeat, registers, address, where);
+  start(Instruction::tcgen05_ld, move, registers, address, where);
 }
 
-void tcgen05_st(TensorShape shape, int repeat, void const* registers, std::uint32_t address,
+void tcgen05_st(TensorMove const& move, void const* registers, std::uint32_t address,
                 SourceLocation where) {
-  start(Instruction::tcgen05_st, shape, repeat, const_cast<void*>(registers), address, where);
+  start(Instruction::tcgen05_st, move, const_cast<void*>(registers), address, where);
 }
 
 void tcgen05_wait_ld(SourceLocation where) {

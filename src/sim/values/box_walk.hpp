@@ -39,12 +39,24 @@ constexpr int stored_end(TmaRow const& row) {
   return row.begin == row.end ? row.end : (row.end + 15) / 16 * 16;
 }
 
-/// The box at a coordinate, innermost axis first.
+/// How many rows .tile::gather4 and .tile::scatter4 name.
+inline constexpr int kGatheredRows = 4;
+
+/// The box at a coordinate, innermost axis first; or four rows of a matrix, each anywhere.
 class BoxWalk {
  public:
   BoxWalk(TensorMapDescription const& map, int const* coordinate) : map_(map) {
     std::copy(coordinate, coordinate + map.rank, first_.begin());
     for (int axis = 1; axis < map.rank; ++axis) rows_ *= box_extent(map, axis);
+  }
+
+  /// Of a map of a matrix and a box of one row: `coordinate` is a column and four rows.
+  static BoxWalk gathered(TensorMapDescription const& map, int const* coordinate) {
+    BoxWalk box(map, coordinate);
+    box.gathered_ = true;
+    std::copy(coordinate + 1, coordinate + 1 + kGatheredRows, box.rows_gathered_.begin());
+    box.rows_ = kGatheredRows;
+    return box;
   }
 
   TensorMapDescription const& map() const { return map_; }
@@ -74,6 +86,7 @@ class BoxWalk {
         std::clamp<std::int64_t>(map_.extents[0] - first_[0], begin, map_.box[0]);
     std::array<int, 5> at{};
     for (row.index = 0; row.index < rows_; ++row.index) {
+      if (gathered_) row.coordinate[1] = rows_gathered_[static_cast<std::size_t>(row.index)];
       bool inside = true;
       row.offset = (first_[0] + begin) * bits(map_.dtype) / 8;
       for (std::size_t axis = 1; axis < rank(); ++axis) {
@@ -83,6 +96,7 @@ class BoxWalk {
       row.begin = bytes_of_elements(static_cast<int>(begin));
       row.end = inside ? bytes_of_elements(static_cast<int>(end)) : row.begin;
       f(static_cast<TmaRow const&>(row));
+      if (gathered_) continue;
       for (std::size_t axis = 1; axis < rank(); ++axis) {
         row.coordinate[axis] += map_.element_strides[axis];
         if (++at[axis] < box_extent(map_, static_cast<int>(axis))) break;
@@ -98,6 +112,8 @@ class BoxWalk {
 
   TensorMapDescription map_;
   std::array<std::int64_t, 5> first_{};
+  bool gathered_ = false;
+  std::array<std::int64_t, kGatheredRows> rows_gathered_{};
   int rows_ = 1;
 };
 

@@ -21,17 +21,24 @@
 namespace tegula {
 namespace {
 
-/// Each warp stores registers by one shape, and loads its 32 lanes back row by row.
-template <TensorShape S, int Repeat> struct Moves {
+/// Each warp stores registers by one shape, loads its 32 lanes back row by row (of halves the low
+/// 16 bits of each column), and then the registers as it stored them.
+template <TensorMove M> struct Moves {
   using Params = Words;
   static constexpr int threads = 128;
-  static constexpr int halves = 32 / lanes_of(S);
-  static constexpr int registers = Repeat * registers_of(S);
-  static constexpr int columns = Repeat * columns_of(S);
+  static constexpr int halves = 32 / lanes_of(M.shape);
+  static constexpr int registers = registers_of(M);
+  static constexpr int columns = columns_of(M) + M.split;
+  static constexpr std::uint32_t kept = M.packing == TensorPacking::halves ? 0xffff : 0xffffffff;
+  static constexpr int results = columns + halves * registers;
   struct SharedStorage {
     std::uint32_t tmem;
     template <class F> void name_buffers(F&& name) { name("tmem", tmem); }
   };
+
+  static constexpr std::uint32_t value(int thread, int half, int r) {
+    return static_cast<std::uint32_t>(thread * 1000 + half * 500 + r) * 0x10003u;
+  }
 
   TEGULA_DEVICE void operator()(Words const& p, SharedStorage& smem) const {
     int const warp = warp_id();
@@ -41,34 +48,47 @@ template <TensorShape S, int Repeat> struct Moves {
         ld_shared<std::uint32_t>(shared_address(&smem.tmem)) + tensor_address(32 * warp, 0);
     for (int half = 0; half < halves; ++half) {
       std::uint32_t r[registers];
-      for (int i = 0; i < registers; ++i)
-        r[i] = static_cast<std::uint32_t>(thread_idx() * 1000 + half * 500 + i);
-      tcgen05_st<S, Repeat>(r, own + tensor_address(16 * half, 0));
+      for (int i = 0; i < registers; ++i) r[i] = value(thread_idx(), half, i);
+      tcgen05_st<M.shape, M.repeat, M.packing, M.split>(r, own + tensor_address(16 * half, 0));
     }
     tcgen05_wait_st();
+    std::uint32_t* const out = p.out + thread_idx() * results;
     for (int column = 0; column < columns; ++column) {
-      std::uint32_t value[1];
-      tcgen05_ld<TensorShape::lanes32_bits32, 1>(value, own + tensor_address(0, column));
+      std::uint32_t cell[1];
+      tcgen05_ld<TensorShape::lanes32_bits32, 1>(cell, own + tensor_address(0, column));
       tcgen05_wait_ld();
-      st_global(p.out + thread_idx() * columns + column, value[0]);
+      st_global(out + column, cell[0] & kept);
+    }
+    for (int half = 0; half < halves; ++half) {
+      std::uint32_t r[registers];
+      tcgen05_ld<M.shape, M.repeat, M.packing, M.split>(r, own + tensor_address(16 * half, 0));
+      tcgen05_wait_ld();
+      for (int i = 0; i < registers; ++i) st_global(out + columns + half * registers + i, r[i]);
     }
     cta::sync();
     if (warp == 0) tcgen05_dealloc<512>(ld_shared<std::uint32_t>(shared_address(&smem.tmem)));
   }
 };
 
-template <TensorShape S, int Repeat> void expect_moved() {
-  using Kernel = Moves<S, Repeat>;
-  std::vector<std::uint32_t> expected(128 * Kernel::columns);
-  std::vector<int> holders(expected.size());
+template <TensorMove M> void expect_moved() {
+  using Kernel = Moves<M>;
+  constexpr int results = Kernel::results;
+  std::vector<std::uint32_t> expected(128 * results);
+  std::vector<int> holders(static_cast<std::size_t>(128 * Kernel::columns));
   for (int thread = 0; thread < 128; ++thread) {
     for (int half = 0; half < Kernel::halves; ++half) {
       for (int r = 0; r < Kernel::registers; ++r) {
-        TensorPlace const at = tensor_place(S, thread % 32, r);
-        int const lane = thread / 32 * 32 + lanes_of(S) * half + at.lane;
-        std::size_t const cell = static_cast<std::size_t>(lane * Kernel::columns + at.column);
-        expected[cell] = static_cast<std::uint32_t>(thread * 1000 + half * 500 + r);
-        ++holders[cell];
+        TensorPlace const at = tensor_place(M, thread % 32, r);
+        int const lane = thread / 32 * 32 + lanes_of(M.shape) * half + at.lane;
+        std::uint32_t const value = Kernel::value(thread, half, r);
+        auto const holds = [&](int column, std::uint32_t what) {
+          expected[static_cast<std::size_t>(lane * results + column)] = what;
+          ++holders[static_cast<std::size_t>(lane * Kernel::columns + column)];
+        };
+        holds(at.column, value & Kernel::kept);
+        if (M.packing == TensorPacking::halves) holds(at.column + 1, value >> 16);
+        expected[static_cast<std::size_t>(thread * results + Kernel::columns +
+                                          half * Kernel::registers + r)] = value;
       }
     }
   }
@@ -81,12 +101,60 @@ template <TensorShape S, int Repeat> void expect_moved() {
 }
 
 TEST(TensorMemory, MovesEveryShape) {
-  expect_moved<TensorShape::lanes32_bits32, 1>();
-  expect_moved<TensorShape::lanes32_bits32, 8>();
-  expect_moved<TensorShape::lanes16_bits64, 2>();
-  expect_moved<TensorShape::lanes16_bits128, 4>();
-  expect_moved<TensorShape::lanes16_bits256, 2>();
-  expect_moved<TensorShape::lanes16_bits256, 8>();
+  using enum TensorShape;
+  expect_moved<TensorMove{lanes32_bits32, 1}>();
+  expect_moved<TensorMove{lanes32_bits32, 8}>();
+  expect_moved<TensorMove{lanes16_bits64, 2}>();
+  expect_moved<TensorMove{lanes16_bits128, 4}>();
+  expect_moved<TensorMove{lanes16_bits256, 2}>();
+  expect_moved<TensorMove{lanes16_bits256, 8}>();
+  // each half of the threads has columns of its own
+  expect_moved<TensorMove{.shape = lanes16_bits32_x2, .repeat = 4, .split = 4}>();
+}
+
+TEST(TensorMemory, PacksHalves) {
+  using enum TensorShape;
+  constexpr TensorPacking halves = TensorPacking::halves;
+  expect_moved<TensorMove{lanes32_bits32, 4, halves}>();
+  expect_moved<TensorMove{lanes16_bits64, 2, halves}>();
+  expect_moved<TensorMove{lanes16_bits128, 1, halves}>();
+  expect_moved<TensorMove{lanes16_bits256, 2, halves}>();
+  expect_moved<TensorMove{lanes16_bits32_x2, 2, halves, 4}>();
+}
+
+/// Both halves of a warp's threads load; the upper ones from columns that nobody has allocated.
+struct SplitTooFar {
+  using Params = Words;
+  static constexpr int threads = 32;
+  struct SharedStorage {
+    std::uint32_t tmem;
+    template <class F> void name_buffers(F&& name) { name("tmem", tmem); }
+  };
+
+  TEGULA_DEVICE void operator()(Words const& p, SharedStorage& smem) const {
+    tcgen05_alloc<32>(shared_address(&smem.tmem));
+    warp::sync();
+    TensorAddr const own = ld_shared<std::uint32_t>(shared_address(&smem.tmem));
+    std::uint32_t const zero[1] = {0};
+    tcgen05_st<TensorShape::lanes32_bits32, 1>(zero, own);
+    tcgen05_wait_st();
+    std::uint32_t r[1];
+    tcgen05_ld<TensorShape::lanes16_bits32_x2, 1, TensorPacking::none, 32>(r, own);
+    tcgen05_wait_ld();
+    st_global(p.out + thread_idx(), r[0]);
+    tcgen05_dealloc<32>(own);
+  }
+};
+
+TEST(TensorMemory, BothColumnsOfASplitMoveAreChecked) {
+  sim::Machine machine(blackwell());
+  void* const out = machine.allocate(4 * 32, "out");
+  sim::Report const report = sim::launch<SplitTooFar>(
+      machine, Dim3{1, 1, 1}, Words{.out = static_cast<std::uint32_t*>(out)});
+  ASSERT_FALSE(report.findings.empty());
+  EXPECT_EQ(report.findings[0].kind, sim::FindingKind::out_of_bounds);
+  EXPECT_NE(report.findings[0].message.find("columns 32 to 32"), std::string::npos)
+      << report.findings[0].message;
 }
 
 // Literal places, from the figures of the PTX ISA.
@@ -96,6 +164,7 @@ TEST(TensorMemory, PlacesOfRegisters) {
     return std::array<int, 2>{at.lane, at.column};
   };
   EXPECT_EQ(place(TensorShape::lanes32_bits32, 17, 3), (std::array<int, 2>{17, 3}));
+  EXPECT_EQ(place(TensorShape::lanes16_bits32_x2, 17, 3), (std::array<int, 2>{1, 3}));
   EXPECT_EQ(place(TensorShape::lanes16_bits64, 1, 0), (std::array<int, 2>{8, 0}));
   EXPECT_EQ(place(TensorShape::lanes16_bits64, 2, 1), (std::array<int, 2>{0, 3}));
   EXPECT_EQ(place(TensorShape::lanes16_bits128, 5, 1), (std::array<int, 2>{9, 1}));
