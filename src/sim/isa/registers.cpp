@@ -37,14 +37,14 @@ void use_fragment(void const* first, int bytes, FragmentUse use) noexcept {
   if (cta->current_warp().tensor_loads.operations().empty()) return;
   for (int at = 0; at < bytes; at += 4) {
     void const* const place = static_cast<char const*>(first) + at;
-    InFlight* const load =
-        being_loaded(cta->current_warp(), cta->current_thread().lane, place);
+    InFlight* const load = being_loaded(cta->current_warp(), cta->current_thread().lane, place);
     if (load == nullptr) continue;
     if (report)
       cta->report(FindingKind::register_race, load->where, cta->here(), "", "",
                   fmt::format("the fragment that this tcgen05.ld loads {} while it is in flight",
                               text_of(use).verb),
-                  {{}, {-1, -1, -1},
+                  {{},
+                   {-1, -1, -1},
                    fmt::format("a tcgen05_wait_ld before {} would order them", text_of(use).noun)});
     cta->in_flight().land(*load);
   }

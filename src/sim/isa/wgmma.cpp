@@ -603,7 +603,8 @@ void use_wgmma_fragment(Cta& cta, void const* first, int bytes, FragmentUse use,
                                  ? ""
                                  : fmt::format(", after the {} of {}", ptx_name(group.instruction),
                                                place_text(group.where))),
-                 {{}, kNobody,
+                 {{},
+                  kNobody,
                   fmt::format("a wgmma_wait_group that covers it before {} would order them",
                               text_of(use).noun)});
     if (use != FragmentUse::destroyed) continue;

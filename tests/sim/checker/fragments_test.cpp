@@ -76,12 +76,13 @@ struct HoldsOnTheStack {
 };
 
 struct AccumulatorsOutOfScope : HoldsOnTheStack {
-  static constexpr int line = __LINE__ + 5, commit_line = line + 1;
+  static constexpr int line = __LINE__ + 5, commit_line = line + 2;
   [[gnu::noinline]] static void start(SharedStorage& smem) {
     Accumulators d;
     clear(d);
     wgmma_fence();
-    wgmma<kWide>(d.take<32>(0), matrix_descriptor(tensor(smem.a)), matrix_descriptor(tensor(smem.b)), true);
+    wgmma<kWide>(d.take<32>(0), matrix_descriptor(tensor(smem.a)),
+                 matrix_descriptor(tensor(smem.b)), true);
     wgmma_commit_group();
   }
   void operator()(Params const& p, SharedStorage& smem) const {
@@ -130,7 +131,8 @@ template <bool Assigns> struct CopiesAccumulators : HoldsOnTheStack {
     Accumulators d, zero;
     clear(d), clear(zero);
     wgmma_fence();
-    wgmma<kWide>(d.take<32>(0), matrix_descriptor(tensor(smem.a)), matrix_descriptor(tensor(smem.b)), true);
+    wgmma<kWide>(d.take<32>(0), matrix_descriptor(tensor(smem.a)),
+                 matrix_descriptor(tensor(smem.b)), true);
     if constexpr (Assigns) {
       d = zero;
     } else {
@@ -147,7 +149,8 @@ template <bool Assigns> struct CopiesAccumulators : HoldsOnTheStack {
 template <class Kernel> sim::Report keeps_values(sim::Options options = {}) {
   sim::Report report;
   options.throw_on_finding = false;
-  for (auto const completion : {sim::Completion::first, sim::Completion::random, sim::Completion::last}) {
+  for (auto const completion :
+       {sim::Completion::first, sim::Completion::random, sim::Completion::last}) {
     options.completion = completion;
     sim::Machine machine(options);
     Buffers const buffers{nullptr, static_cast<char*>(machine.allocate(4096, "out"))};
@@ -206,8 +209,7 @@ TEST(Fragments, WhatWasWrittenOverAnArrayInFlightStays) {
 
 TEST(Fragments, CopiesInFlightAreFound) {
   using Copies = CopiesAccumulators<false>;
-  Finding const f =
-      only_finding(report_of<Copies>(), FindingKind::register_race, Copies::line);
+  Finding const f = only_finding(report_of<Copies>(), FindingKind::register_race, Copies::line);
   EXPECT_EQ(f.message,
             "the fragment of its accumulators is copied while this wgmma.mma_async is in flight");
   EXPECT_EQ(f.order, "a wgmma_wait_group that covers it before the copy would order them");
