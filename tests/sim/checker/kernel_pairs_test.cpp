@@ -279,7 +279,7 @@ TEST(KernelPairs, ThePeerSaysThatACopyHasReadItsSource) {
 /// A tile is stored without a barrier after the writes of another warp: which of them comes first
 /// nothing says, and the sentence has both ways.
 struct StoresBeforeTheWrite : PairOfKernels<64> {
-  static constexpr int line = __LINE__ + 13;
+  static constexpr int line = __LINE__ + 12;
   void operator()(Params const& p, SharedStorage& smem) const {
     if (thread_idx() < 32) st_shared(shared_address(&smem.tile[lane_id()]), 1.0f);
     fence_proxy_async_shared();
