@@ -57,6 +57,7 @@ void InFlightQueue::add(std::unique_ptr<InFlight> operation, InFlightGroups& gro
 
 void InFlightQueue::issue(std::unique_ptr<InFlight> operation) {
   InFlight& issued = *operation;
+  issued.serial_ = ++issued_;
   operations_.push_back(std::move(operation));
   cluster_.progressed();
   if (!admit(issued)) {
@@ -182,10 +183,9 @@ void InFlightQueue::retire(InFlight& operation, bool for_nobody) {
   retire_reads(operation);
   if (cluster_.observed()) cluster_.observers().retired(cluster_, operation, for_nobody);
   if (operation.is_committed()) forget_covered(operation);
-  auto const found =
-      std::find_if(operations_.begin(), operations_.end(),
-                   [&](auto const& candidate) { return candidate.get() == &operation; });
-  operations_.erase(found);
+  operations_.erase(std::lower_bound(
+      operations_.begin(), operations_.end(), operation.serial_,
+      [](auto const& candidate, std::uint64_t serial) { return candidate->serial_ < serial; }));
 }
 
 /// A tcgen05.mma is retired: no commit waits for it any more.
@@ -239,21 +239,31 @@ void InFlightQueue::land_at_random() {
 }
 
 bool InFlightQueue::land_for_waiters() {
-  std::vector<InFlight*> candidates;
-  while (!cluster_.anyone_ready()) {
-    candidates.clear();
-    for (auto const& operation : operations_) {
-      if (operation->landed_ || operation->mbarrier.bytes == 0) continue;
-      MbarrierState const* const mbarrier =
-          cluster_.cta(operation->mbarrier.cta).mbarrier_at(operation->mbarrier.address);
-      if (mbarrier == nullptr || mbarrier->waiters.empty()) continue;
-      candidates.push_back(operation.get());
-      if (cluster_.completion() != Completion::random) break;
-    }
-    if (candidates.empty()) return false;
-    land(*candidates[candidates.size() == 1 ? 0 : cluster_.random() % candidates.size()]);
+  // Nobody runs until a phase completes, so nobody begins to wait: those that are waited for are
+  // looked up once. There may be thousands of them (st.async).
+  std::vector<InFlight*> waited_for;
+  for (auto const& operation : operations_) {
+    if (operation->landed_ || operation->mbarrier.bytes == 0) continue;
+    MbarrierState const* const mbarrier =
+        cluster_.cta(operation->mbarrier.cta).mbarrier_at(operation->mbarrier.address);
+    if (mbarrier != nullptr && !mbarrier->waiters.empty()) waited_for.push_back(operation.get());
   }
-  return true;
+  if (cluster_.completion() == Completion::random) {
+    while (!cluster_.anyone_ready() && !waited_for.empty()) {
+      auto const chosen = waited_for.begin() +
+                          static_cast<std::ptrdiff_t>(
+                              waited_for.size() == 1 ? 0 : cluster_.random() % waited_for.size());
+      InFlight& operation = **chosen;
+      waited_for.erase(chosen);
+      land(operation);
+    }
+  } else {
+    for (InFlight* const operation : waited_for) {
+      if (cluster_.anyone_ready()) break;
+      land(*operation);
+    }
+  }
+  return cluster_.anyone_ready();
 }
 
 bool InFlightQueue::land_oldest() {

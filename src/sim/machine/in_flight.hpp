@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -185,6 +186,7 @@ class InFlight {
   bool landed_ = false;
   bool without_effect_ = false;  ///< it lies out of bounds: it only completes
   bool of_cluster_;              ///< its CTA has peers
+  std::uint64_t serial_ = 0;     ///< how many its queue had taken up when it took up this one
   InFlightGroups* groups_ = nullptr;
 };
 
@@ -273,7 +275,9 @@ class InFlightQueue {
                            std::uint32_t address) const;
 
   Cluster& cluster_;
-  std::vector<std::unique_ptr<InFlight>> operations_;
+  /// Their serials ascend. The first is mostly the first to be retired.
+  std::deque<std::unique_ptr<InFlight>> operations_;
+  std::uint64_t issued_ = 0;
 };
 
 /// " that warp 3 lane 0 of CTA 1 of the cluster issued (kernel/gemm_sm90.hpp:88)"; no CTA where it
