@@ -47,7 +47,8 @@ inline constexpr auto kAllIndices = [] {
 template <KernelFamily F>
 inline constexpr auto kAllConfigurations = []<std::size_t... I>(std::index_sequence<I...>) {
   return std::array<typename F::Config, sizeof...(I)>{F::table[kAllIndices<F>[I]]...};
-}(std::make_index_sequence<kAllIndices<F>.size()>());
+}
+(std::make_index_sequence<kAllIndices<F>.size()>());
 
 /// What a back end has of every kernel: an Entry by family and number.
 template <class Entry> class KernelTables {
