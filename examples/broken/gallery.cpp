@@ -12,6 +12,7 @@
 #include "01_memory/uninitialized_global.hpp"
 #include "01_memory/uninitialized_read.hpp"
 #include "02_barriers/barrier_in_a_branch.hpp"
+#include "02_barriers/counters_not_cleared.hpp"
 #include "02_barriers/crossed_barriers.hpp"
 #include "02_barriers/early_exit.hpp"
 #include "02_barriers/missing_barrier.hpp"
@@ -36,6 +37,7 @@
 #include "05_mbarriers/consumer_exits.hpp"
 #include "05_mbarriers/count_too_large.hpp"
 #include "05_mbarriers/count_too_small.hpp"
+#include "05_mbarriers/expected_too_late.hpp"
 #include "05_mbarriers/init_not_seen.hpp"
 #include "05_mbarriers/initialised_twice.hpp"
 #include "05_mbarriers/invalidated_too_early.hpp"
@@ -63,6 +65,7 @@
 #include "06_tma/wait_by_another_thread.hpp"
 #include "07_wgmma/accumulator_in_flight.hpp"
 #include "07_wgmma/copied_operand.hpp"
+#include "07_wgmma/fragment_out_of_scope.hpp"
 #include "07_wgmma/no_fence.hpp"
 #include "07_wgmma/operand_registers_reused.hpp"
 #include "07_wgmma/operand_without_proxy_fence.hpp"
@@ -95,6 +98,7 @@
 #include "09_global_memory/scope_too_small.hpp"
 #include "09_global_memory/started_early.hpp"
 #include "09_global_memory/two_ctas.hpp"
+#include "09_global_memory/unlocked_without_fence.hpp"
 #include "09_global_memory/warps_of_one_cta.hpp"
 #include "10_schedules/livelock.hpp"
 #include "10_schedules/waits_for_a_later_cta.hpp"
@@ -142,8 +146,8 @@ std::vector<Chapter> const& chapters() {
       {"02_barriers",
        "Barriers of a CTA",
        {exhibit<missing_barrier>(), exhibit<missing_second_barrier>(), exhibit<two_writers>(),
-        exhibit<early_exit>(), exhibit<barrier_in_a_branch>(), exhibit<wrong_barrier>(),
-        exhibit<wrong_count>(), exhibit<crossed_barriers>()}},
+        exhibit<counters_not_cleared>(), exhibit<early_exit>(), exhibit<barrier_in_a_branch>(),
+        exhibit<wrong_barrier>(), exhibit<wrong_count>(), exhibit<crossed_barriers>()}},
       {"03_warps",
        "Lanes of a warp",
        {exhibit<missing_warp_sync>(), exhibit<shuffle_is_no_barrier>(), exhibit<mma_in_a_branch>(),
@@ -157,9 +161,10 @@ std::vector<Chapter> const& chapters() {
        "Mbarriers",
        {exhibit<init_not_seen>(), exhibit<initialised_twice>(), exhibit<invalidated_too_early>(),
         exhibit<mbarrier_as_data>(), exhibit<count_too_small>(), exhibit<count_too_large>(),
-        exhibit<wrong_first_parity>(), exhibit<parity_not_flipped>(), exhibit<phases_restart>(),
-        exhibit<late_lane>(), exhibit<answer_ignored>(), exhibit<too_few_bytes>(),
-        exhibit<too_many_bytes>(), exhibit<bytes_overflow>(), exhibit<consumer_exits>()}},
+        exhibit<expected_too_late>(), exhibit<wrong_first_parity>(), exhibit<parity_not_flipped>(),
+        exhibit<phases_restart>(), exhibit<late_lane>(), exhibit<answer_ignored>(),
+        exhibit<too_few_bytes>(), exhibit<too_many_bytes>(), exhibit<bytes_overflow>(),
+        exhibit<consumer_exits>()}},
       {"06_tma",
        "TMA and the proxies",
        {exhibit<read_before_full>(), exhibit<no_empty_wait>(), exhibit<released_too_early>(),
@@ -171,11 +176,11 @@ std::vector<Chapter> const& chapters() {
       {"07_wgmma",
        "wgmma and its registers",
        {exhibit<no_fence>(), exhibit<scaled_without_fence>(), exhibit<accumulator_in_flight>(),
-        exhibit<operand_registers_reused>(), exhibit<operand_without_proxy_fence>(),
-        exhibit<copied_operand>(), exhibit<released_before_wait>(), exhibit<wrong_descriptor>(),
-        exhibit<other_swizzle>(), exhibit<warp_missing>(), exhibit<registers_not_freed>(),
-        exhibit<wrong_direction>(), exhibit<registers_moved_twice>(),
-        exhibit<too_many_accumulators>()}},
+        exhibit<fragment_out_of_scope>(), exhibit<operand_registers_reused>(),
+        exhibit<operand_without_proxy_fence>(), exhibit<copied_operand>(),
+        exhibit<released_before_wait>(), exhibit<wrong_descriptor>(), exhibit<other_swizzle>(),
+        exhibit<warp_missing>(), exhibit<registers_not_freed>(), exhibit<wrong_direction>(),
+        exhibit<registers_moved_twice>(), exhibit<too_many_accumulators>()}},
       {"08_clusters",
        "Clusters",
        {exhibit<remote_before_start>(), exhibit<peer_not_ready>(), exhibit<relaxed_arrival>(),
@@ -185,7 +190,8 @@ std::vector<Chapter> const& chapters() {
       {"09_global_memory",
        "Global memory",
        {exhibit<two_ctas>(), exhibit<flag_without_fence>(), exhibit<fence_on_one_side>(),
-        exhibit<scope_too_small>(), exhibit<barrier_before_flag>(), exhibit<warps_of_one_cta>(),
+        exhibit<unlocked_without_fence>(), exhibit<scope_too_small>(),
+        exhibit<barrier_before_flag>(), exhibit<warps_of_one_cta>(),
         exhibit<loaded_without_fence>(), exhibit<read_only_path>(), exhibit<not_cooperative>(),
         exhibit<started_early>()}},
       {"10_schedules",

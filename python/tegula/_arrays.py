@@ -101,6 +101,8 @@ def integers(operation: str, name: str, array: Any) -> Operand:
     if not isinstance(array, np.ndarray) or array.dtype != np.int32:
         what = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
         raise ArgumentError(f"{operation}: {name} is of {what}; a NumPy array of int32 is needed.")
+    if isinstance(array, np.ma.MaskedArray):
+        raise ArgumentError(f"{operation}: {name} is a masked array, and masks are not looked at: use .filled().")
     if not all(stride >= 0 and stride % 4 == 0 for stride in array.strides):
         raise ArgumentError(f"{operation}: {name} has strides of {array.strides} bytes: use np.ascontiguousarray({name}).")
     strides = normalised(array.shape, [stride // 4 for stride in array.strides])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import operator
 import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -109,10 +110,10 @@ def _tensor_of(what: str, array: Any) -> tuple[object, _DLTensor]:
     PyTorch's and CuPy's arrays are ready on the current stream, on which the work is queued (-1: nothing is to be waited
     for). Another library has streams of its own, and is told which one waits for the array.
     """
-    stream = -1
-    if not makes_arrays(array):
-        stream = current_stream(int(array.__dlpack_device__()[1]), array)() or _DEFAULT_STREAM
     try:
+        stream = -1
+        if not makes_arrays(array):
+            stream = current_stream(int(array.__dlpack_device__()[1]), array)() or _DEFAULT_STREAM
         capsule = array.__dlpack__(stream=stream)
         pointer = _pointer_of(capsule, b"dltensor")
     except Exception as error:  # whatever the array's library raises
@@ -139,18 +140,42 @@ def _by_dlpack(operation: str, name: str, array: Any, said: Said) -> GpuOperand:
     return _checked(operation, name, operand, int(array.__dlpack_device__()[1]), capsule)
 
 
+class _Interface(NamedTuple):
+    """What __cuda_array_interface__ says."""
+
+    shape: tuple[int, ...]
+    typestr: str
+    size: int  # of an element in bytes
+    address: int
+    strides: list[int]  # in bytes
+
+
+def _interface_of(what: str, array: Any) -> _Interface:
+    """Raises ArgumentError where it says what no array has."""
+    try:
+        said = array.__cuda_array_interface__
+        shape, typestr = tuple(map(operator.index, said["shape"])), str(said["typestr"])
+        size, address = int(typestr[2:]), operator.index(said["data"][0])
+        strides = list(map(operator.index, said.get("strides") or [size * stride for stride in _compact(shape)]))
+        masked = said.get("mask") is not None
+        if size < 1 or not 0 <= address < 2**64 or len(strides) != len(shape) or any(extent < 0 for extent in shape):
+            raise ValueError(f"{size} bytes an element at {address}, the shape {shape} and strides of {strides} bytes")
+    except Exception as error:  # whatever the array's library raises, and what it left out
+        raise ArgumentError(f"{what} does not give its memory by __cuda_array_interface__: {shown(error)}") from error
+    if masked:
+        raise ArgumentError(f"{what} has a mask, and masks are not looked at.")
+    return _Interface(shape, typestr, size, address, strides)
+
+
 def _by_interface(operation: str, name: str, array: Any, said: Said) -> GpuOperand:
-    said_by_array = array.__cuda_array_interface__
-    shape, typestr = tuple(said_by_array["shape"]), said_by_array["typestr"]
-    size = int(typestr[2:])
+    shape, typestr, size, address, strides = _interface_of(f"{operation}: {name}", array)
     raw = 8 * size if typestr[1] == "u" else 0
     own = "i32" if said.type == "i32" and typestr == "<i4" else _BY_TYPESTR.get(typestr)
     dtype = _said_type(operation, name, own, typestr, raw, said)
-    strides = said_by_array.get("strides") or [size * stride for stride in _compact(shape)]
     if any(stride % size for stride in strides):
         raise ArgumentError(f"{operation}: {name} has strides of {tuple(strides)} bytes; they must be whole elements of {size}.")
     elements = normalised(shape, [stride // size for stride in strides])
-    operand = Operand(name, dtype, said_by_array["data"][0], shape, elements, f"a contiguous copy of {name}")
+    operand = Operand(name, dtype, address, shape, elements, f"a contiguous copy of {name}")
     return _checked(operation, name, operand, _current_device(), array)
 
 
@@ -176,8 +201,8 @@ def gpu_operand(operation: str, name: str, array: Any, said: Said = Said()) -> G
 def memory_on_gpu(operation: str, array: Any) -> GpuOperand:
     """An array of elements of any type. Raises ArgumentError."""
     if not hasattr(array, "__dlpack__"):
-        said = array.__cuda_array_interface__
-        operand = Operand("the array", said["typestr"], said["data"][0], tuple(said["shape"]), (), "")
+        said = _interface_of(operation, array)
+        operand = Operand("the array", said.typestr, said.address, said.shape, (), "")
         return GpuOperand(operand, _current_device(), array)
     capsule, tensor = _tensor_of(operation, array)
     shape = _shape_of(tensor)

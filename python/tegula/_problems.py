@@ -18,6 +18,7 @@ PACKED = {"e2m1": (2, 1), "e2m3": (4, 3), "e3m2": (4, 3)}
 _MAJOR_K, _MAJOR_MN = 0, 1
 _ACTIVATIONS = {"none": 0, "relu": 1, "gelu": 2, "silu": 3}
 _F32_MAX = 3.4028234663852886e38
+_F32_TINY = 2.0**-149
 
 
 class Operand(NamedTuple):
@@ -61,6 +62,8 @@ def real(operation: str, name: str, value: Any) -> float:
         number = float("inf")
     if not abs(number) <= _F32_MAX:
         raise ArgumentError(f"{operation}: {name} is {number}; it must be a finite number of f32.")
+    if 0 < abs(number) <= _F32_TINY / 2:
+        raise ArgumentError(f"{operation}: {name} is {number}, which f32 rounds to 0; it must be 0, or at least {_F32_TINY} in size.")
     return number
 
 

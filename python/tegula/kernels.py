@@ -262,6 +262,8 @@ def attention(
             kept[name] = np.array(_problems.real("attention", name, x), dtype=np.float32) if factor else x
             raw_new = dtype if name in _attention.NEW and _arrays.is_raw(x) else None
             operands[name] = _arrays.operand("attention", name, kept[name], raw_new)
+            if name in ("q_descale", "k_descale") and not np.all((kept[name] > 0) & np.isfinite(kept[name])):
+                raise ArgumentError(f"attention: {name} is {shown(kept[name])}; every factor must be finite and above 0.")
     if k_new is not None:
         for name, x in (("k", k), ("v", v)):
             if not x.flags.writeable:
@@ -310,7 +312,7 @@ class CompiledKernel(NamedTuple):
 
 
 def _encoded(name: str, text: Any) -> bytes:
-    if not isinstance(text, str) or "\0" in text:
+    if not isinstance(text, str) or "\0" in text or any("\ud800" <= c <= "\udfff" for c in text):
         raise ArgumentError(f"compile: {name} is {shown(text)}; it must be text.")
     return text.encode()
 

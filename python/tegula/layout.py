@@ -302,6 +302,8 @@ class Layout(_Value):
     def table(self) -> npt.NDArray[np.int64]:
         """All values, as an array with a dimension for each mode (and one for the axes of coordinates)."""
         axes, size = self.axes, int(self.size())
+        if size > 2**56:  # which NumPy refuses otherwise than what is beyond the memory
+            raise MemoryError(f"the table of {self} would have {size} values")
         values = np.empty(size * max(axes, 1), dtype=np.int64)
         check(library.tegula_layout_values(self._handle, None, size, values.ctypes.data))
         extents = tuple(int(self.size(mode)) for mode in range(self.rank()))
@@ -314,6 +316,8 @@ class Layout(_Value):
         """The layout of an array, in elements: of an array in C order of shape (2, 3), (2,3):(3,1)."""
         if not isinstance(array, np.ndarray):
             raise LayoutError(f"{shown(array)} is {type(array).__name__}; a NumPy array is needed")
+        if array.itemsize == 0:
+            raise LayoutError(f"the array is of {array.dtype}, whose elements have no bytes")
         if any(stride % array.itemsize for stride in array.strides):
             raise LayoutError(f"the array's strides {array.strides} are no multiples of its {array.itemsize} bytes an element")
         return Layout(tuple(array.shape), tuple(stride // array.itemsize for stride in array.strides))
@@ -321,7 +325,7 @@ class Layout(_Value):
     def gather(self, array: npt.ArrayLike) -> npt.NDArray[Any]:
         """The elements of a flat array at the layout's offsets, with a dimension for each mode."""
         try:
-            flat = np.asarray(array)
+            flat = np.asarray(_unmasked(array))
         except (TypeError, ValueError) as error:
             raise LayoutError(f"{shown(array)} makes no array: {error}") from None
         if flat.ndim != 1:
@@ -511,9 +515,15 @@ def _form(form: str) -> int:
     return _FORMS[form]
 
 
+def _unmasked(array: Any) -> Any:
+    if isinstance(array, np.ma.MaskedArray):
+        raise LayoutError("the array is a masked one, and masks are not looked at: use .filled()")
+    return array
+
+
 def _indices(values: Any) -> npt.NDArray[np.int64]:
     try:
-        array = np.asarray(values)
+        array = np.asarray(_unmasked(values))
     except (TypeError, ValueError) as error:
         raise LayoutError(f"{shown(values)} makes no array of indices: {error}") from None
     if array.dtype.kind not in "iu":

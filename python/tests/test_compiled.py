@@ -173,6 +173,37 @@ def test_refusals_are_sentences(call: Any, sentence: str) -> None:
     assert sentence in str(refused.value)
 
 
+class SaysOfItself:
+    """An array of whatever __cuda_array_interface__, or __dlpack_device__, says."""
+
+    def __init__(self, interface: Any = None, device: Any = None) -> None:
+        if device is None:
+            self.__cuda_array_interface__ = interface
+        else:
+            self.__dlpack_device__, self.__dlpack__ = lambda: device, lambda stream: None
+
+
+GOOD = {"shape": (16, 16), "typestr": "<f2", "data": (4096, False), "version": 3}
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        *(SaysOfItself(said) for said in (None, 5, {}, {"shape": (16, 16)})),
+        *(SaysOfItself({**GOOD, "shape": shape}) for shape in (None, "x", (1.5, 16), (-16, 16), (16, 2**70))),
+        *(SaysOfItself({**GOOD, "typestr": typestr}) for typestr in (None, "", "|O", "<f0", "<f-2", ">f2", "<f8")),
+        *(SaysOfItself({**GOOD, "data": data}) for data in (None, (), ("x",), (0,), (-1,), (2**64,))),
+        *(SaysOfItself({**GOOD, "strides": strides}) for strides in ("x", (2,), (32, 1), (-32, 2))),
+        SaysOfItself({**GOOD, "mask": GOOD}),
+        *(SaysOfItself(device=device) for device in ((2,), (2, None), (2, "x"), (2, 0))),
+    ],
+)
+def test_arrays_that_say_what_no_array_has(array: Any) -> None:
+    for call in (lambda: tegula.gemm(array, A, out=A), lambda: tegula.attention(array, array, array, out=array)):
+        with pytest.raises(ArgumentError):
+            call()
+
+
 def test_a_gpu_that_is_not_there() -> None:
     try:
         tegula.Machine("cuda:0")

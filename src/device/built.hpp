@@ -8,6 +8,7 @@
 #include <array>
 #include <concepts>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "tegula/device/family.hpp"
@@ -41,13 +42,13 @@ inline constexpr auto kAllIndices = [] {
   return all;
 }();
 
-/// The configurations by number.
+/// The configurations by number. Copied into place: clang 14 makes no constant of a default
+/// configuration whose members begin with others' values.
 template <KernelFamily F>
-inline constexpr auto kAllConfigurations = [] {
-  std::array<typename F::Config, kAllIndices<F>.size()> all{};
-  std::ranges::transform(kAllIndices<F>, all.begin(), [](int i) { return F::table[i]; });
-  return all;
-}();
+inline constexpr auto kAllConfigurations = []<std::size_t... I>(std::index_sequence<I...>) {
+  return std::array<typename F::Config, sizeof...(I)>{F::table[kAllIndices<F>[I]]...};
+}
+(std::make_index_sequence<kAllIndices<F>.size()>());
 
 /// What a back end has of every kernel: an Entry by family and number.
 template <class Entry> class KernelTables {

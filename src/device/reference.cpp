@@ -9,6 +9,7 @@
 #include <cstring>
 #include <limits>
 #include <optional>
+#include <system_error>
 #include <thread>
 
 #include "block_scaled_reference.hpp"
@@ -116,7 +117,10 @@ template <class Work> void parallel_for(std::int64_t count, Work&& work) {
   std::vector<std::thread> threads;
   auto const helpers =
       std::min<std::int64_t>(count, std::max(1u, std::thread::hardware_concurrency())) - 1;
-  for (std::int64_t t = 0; t < helpers; ++t) threads.emplace_back(run);
+  try {
+    for (std::int64_t t = 0; t < helpers; ++t) threads.emplace_back(run);
+  } catch (std::system_error const&) {  // the system starts no more: those that there are do it all
+  }
   run();
   for (auto& thread : threads) thread.join();
 }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "tegula/io/npy.hpp"
 #include "tegula/io/safetensors.hpp"
 #include "tegula/io/text.hpp"
@@ -11,18 +13,28 @@ namespace {
 
 constexpr std::string_view kSafetensors = ".safetensors";
 
-/// `FILE.safetensors:NAME` in two; the name is empty where it is left out. False for a file of
-/// another kind.
-bool split(std::string const& name, std::string& path, std::string& tensor) {
+/// Names that no tensor of a file has are refused before anything is read or computed.
+void check_tensor_name(std::string const& name, std::string const& tensor) {
+  auto const refuse = [&](char const* why) {
+    throw io_error(fmt::format("{}: {}; behind the colon must stand the name of a tensor.",
+                               printable(name), why));
+  };
+  if (tensor.empty()) refuse("the name behind the colon is empty");
+  if (tensor == "__metadata__") refuse("__metadata__ is what the format keeps for other things");
+  if (!is_utf8(tensor)) refuse("the name behind the colon is not UTF-8");
+}
+
+/// `FILE.safetensors:NAME` in two; without a name where the colon is left out. False for a file of
+/// another kind. Throws io_error for what is no name.
+bool split(std::string const& name, std::string& path, std::optional<std::string>& tensor) {
   auto const at = name.find(std::string(kSafetensors) + ":");
-  if (at != std::string::npos) {
-    path = name.substr(0, at + kSafetensors.size());
-    tensor = name.substr(at + kSafetensors.size() + 1);
-    return true;
-  }
+  tensor.reset();
   path = name;
-  tensor.clear();
-  return name.ends_with(kSafetensors);
+  if (at == std::string::npos) return name.ends_with(kSafetensors);
+  path = name.substr(0, at + kSafetensors.size());
+  tensor = name.substr(at + kSafetensors.size() + 1);
+  check_tensor_name(name, *tensor);
+  return true;
 }
 
 [[noreturn]] void refuse_name(std::string const& name) {
@@ -32,8 +44,10 @@ bool split(std::string const& name, std::string& path, std::string& tensor) {
 }
 
 /// The tensor of a file that a name means: its only one where the name is left out.
-std::string only_tensor(Safetensors const& file, std::string const& tensor) {
-  if (!tensor.empty()) return tensor;
+std::string only_tensor(Safetensors const& file, std::optional<std::string> const& tensor) {
+  if (tensor) return *tensor;
+  if (file.tensors().empty())
+    throw io_error(fmt::format("{}: holds no tensor.", printable(file.path())));
   if (file.tensors().size() == 1) return file.tensors().begin()->first;
   throw io_error(fmt::format("{0}: holds {1} tensors; say which, as {0}:NAME.",
                              printable(file.path()), file.tensors().size()));
@@ -42,7 +56,8 @@ std::string only_tensor(Safetensors const& file, std::string const& tensor) {
 }  // namespace
 
 Array read_array(std::string const& name) {
-  std::string path, tensor;
+  std::string path;
+  std::optional<std::string> tensor;
   if (split(name, path, tensor)) {
     Safetensors const file(path);
     return file.read(only_tensor(file, tensor));
@@ -52,7 +67,8 @@ Array read_array(std::string const& name) {
 }
 
 ArrayType describe_array(std::string const& name) {
-  std::string path, tensor;
+  std::string path;
+  std::optional<std::string> tensor;
   if (split(name, path, tensor)) {
     Safetensors const file(path);
     Safetensors::Tensor const& found = file.tensor(only_tensor(file, tensor));
@@ -63,15 +79,17 @@ ArrayType describe_array(std::string const& name) {
 }
 
 std::string file_of_array(std::string const& name) {
-  std::string path, tensor;
+  std::string path;
+  std::optional<std::string> tensor;
   if (!split(name, path, tensor) && !name.ends_with(".npy")) refuse_name(name);
   return path;
 }
 
 void write_array(std::string const& name, Array const& array) {
-  std::string path, tensor;
+  std::string path;
+  std::optional<std::string> tensor;
   if (split(name, path, tensor))
-    write_safetensors(path, {{tensor.empty() ? "output" : tensor, array}});
+    write_safetensors(path, {{tensor.value_or("output"), array}});
   else if (name.ends_with(".npy"))
     write_npy(name, array);
   else

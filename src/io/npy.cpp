@@ -107,6 +107,10 @@ class HeaderParser {
     expect('(');
     while (!accept(')')) {
       skip_space();
+      std::string_view const number = text_.substr(at_);
+      bool const leading_zero =
+          number.size() > 1 && number[0] == '0' && number[1] >= '0' && number[1] <= '9';
+      if (leading_zero) fail("a number begins with 0");
       std::int64_t value = 0;
       auto const [end, error] =
           std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
@@ -118,6 +122,7 @@ class HeaderParser {
         fail(fmt::format("the shape has more than {} axes", kMostAxes));
       if (!accept(',')) {
         expect(')');
+        if (values.size() == 1) fail("(N) is no tuple, as (N,) is");
         break;
       }
     }

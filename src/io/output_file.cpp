@@ -50,6 +50,14 @@ std::string read_link(std::string const& path) {
   return {target, static_cast<std::size_t>(length)};
 }
 
+/// Where a folder is sticky, as /tmp, only the owner of a file or of the folder may replace it.
+bool replaceable(std::string const& path, struct stat const& file) {
+  struct stat folder = {};
+  if (stat(folder_of(path).c_str(), &folder) != 0 || (folder.st_mode & S_ISVTX) == 0) return true;
+  uid_t const user = geteuid();
+  return user == 0 || user == file.st_uid || user == folder.st_uid;
+}
+
 /// Follows symbolic links, so that they stay where they are, and checks that the place can
 /// be written.
 Place find_place(std::string const& given) {
@@ -68,6 +76,7 @@ Place find_place(std::string const& given) {
     if (exists && S_ISDIR(status.st_mode)) throw io_error(cannot(given, EISDIR));
     if (exists && access(path.c_str(), W_OK) != 0) throw io_error(cannot(given, errno));
     if (exists && !S_ISREG(status.st_mode)) return {given, true, {}};
+    if (exists && !replaceable(path, status)) throw io_error(cannot(given, EPERM));
     if (name_of(path).empty() || access(folder_of(path).c_str(), W_OK | X_OK) != 0)
       throw io_error(cannot(given, name_of(path).empty() ? ENOENT : errno));
     if (exists) return {path, false, status};
@@ -141,12 +150,15 @@ void OutputFile::open_through() {
     if (descriptor_ >= 0 || errno != ENXIO) break;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   } while (std::chrono::steady_clock::now() < until);
-  if (descriptor_ < 0 && errno == ENXIO)
+  struct stat status = {};
+  int const error = errno;
+  if (descriptor_ < 0 && error == ENXIO && stat(target_.c_str(), &status) == 0 &&
+      S_ISFIFO(status.st_mode))
     throw io_error(fmt::format(
         "{}: cannot be opened for writing: it is a pipe that nobody reads from; a reader must open it within {} "
         "seconds.",
         printable(path_), kPatience.count()));
-  if (descriptor_ < 0) throw io_error(cannot(path_, errno));
+  if (descriptor_ < 0) throw io_error(cannot(path_, error));
   fcntl(descriptor_, F_SETFL, fcntl(descriptor_, F_GETFL) & ~O_NONBLOCK);
 }
 

@@ -276,6 +276,11 @@ Safetensors::Safetensors(std::string const& given) : path_(given) {
   file.read(8, std::as_writable_bytes(std::span(text)), "the safetensors header");
   data_offset_ = 8 + static_cast<std::int64_t>(length);
 
+  // Both of which the parser would pass over: a mark of the byte order, and all behind a zero byte.
+  if (text.starts_with("\xef\xbb\xbf") || text.find('\0') != std::string::npos)
+    throw io_error(fmt::format(
+        "{}: its header is not JSON: it has a mark of the byte order, or a byte that is zero.",
+        path));
   HeaderReader reader(path, tensors_, metadata_);
   json::sax_parse(text, &reader);
   check_coverage(path, tensors_, file.size() - data_offset_);

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -12,6 +13,7 @@
 #include "output.hpp"
 #include "tegula/device/attention_plan.hpp"
 #include "tegula/device/launch.hpp"
+#include "tegula/io/text.hpp"
 #include "tegula/kernel/attention_mask.hpp"
 
 namespace tegula::tool {
@@ -202,6 +204,17 @@ Sequences::Lengths lengths(Options& o) {
   return lengths;
 }
 
+/// The factors of Q and K are part of the softmax's scale, which is above 0.
+void require_positive(char const* option, std::string const& file, Operand const& factors) {
+  for (std::int64_t i = 0; i < factors.size(); ++i) {
+    double const factor = reference::element(factors.data.data(), factors.type, i);
+    if (!(factor > 0) || !std::isfinite(factor))
+      throw argument_error(fmt::format(
+          "{} {} holds {} at ({}, {}); every factor must be finite and above 0.", option,
+          io::printable(file), factor, i / factors.shape[1], i % factors.shape[1]));
+  }
+}
+
 Problem read_problem(Options o) {
   std::optional<DType> type;
   if (o.dtype) type = parse_dtype("--dtype", *o.dtype);
@@ -241,6 +254,7 @@ Problem read_problem(Options o) {
     *operand = read_operand(option, *file, DType::f32, 2, 2);
     agree(o.batch, (*operand)->shape[0], option, *file);
     agree(o.kv_heads, (*operand)->shape[1], option, *file);
+    if (operand != &factors[2]) require_positive(option, *file, **operand);
   }
   std::optional<DType> out;
   if (o.out_type) out = parse_dtype("--out-type", *o.out_type);
@@ -432,12 +446,12 @@ void explain(AttentionArguments a, Options const& o, Machine const& machine) {
 }
 
 void run(Options const& options) {
+  check_machine_options(options.machine, options.explain);
   check_files(options);
   Problem p = read_problem(options);
   ProgressBar bar;
   Machine const machine = make_machine(options.machine, bar);
   if (options.explain) {
-    refuse_files_of_a_run(machine_targets(options.machine));
     refuse_files_of_a_run({{"--output", options.output}, {"--lse", options.lse}});
     return explain(before_allocation(p, machine), options, machine);
   }
@@ -478,8 +492,8 @@ void run(Options const& options) {
                        [&] { attention(machine, arguments, choice); });
   Operand const o{*host.out, p.shape_of_o, o_buffer.download()};
   Operand const lse{DType::f32, {tokens.batch, host.heads, tokens.seq}, lse_buffer.download()};
-  if (!options.output.empty()) write_operand(options.output, o);
-  if (!options.lse.empty()) write_operand(options.lse, lse);
+  if (!options.output.empty()) write_operand("--output", options.output, o);
+  if (!options.lse.empty()) write_operand("--lse", options.lse, lse);
 
   double const products = static_cast<double>(host.head_dim + dim_v);  // of a query and a key
   auto checked = rows_to_check(rows, 2 * static_cast<double>(*host.seq_k) * products, dim_v);
@@ -604,9 +618,7 @@ void add_attention_command(Command const& app) {
       .check(file_name());
   command.add_option("--lse", o.lse, "write the log-sum-exp, (batch, heads, seq_q) f32")
       .check(file_name());
-  command.add_option("--repeat", o.repeat, "launches to time")
-      .check(whole_number(1, kMostInt))
-      .show_default();
+  add_repeat(command, o.repeat, o.machine);
   command.add_flag(
       "--explain", o.explain,
       "print the configurations that could compute the problem, what each is estimated to cost "

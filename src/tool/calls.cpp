@@ -153,6 +153,9 @@ Value complement_call(Arguments const& a) {
   }
   Tuple const target = a.tuple(1);
   if (target.is_integer()) {
+    if (target.value() < 1) {
+      a.refuse(1, "a size of at least 1 is needed");
+    }
     return {complement(layout, target.value()), false};
   }
   // Up to a shape: one repetition of L may take in the first modes whole and part of the next, so

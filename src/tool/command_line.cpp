@@ -5,8 +5,10 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <sstream>
+#include <type_traits>
 #include <utility>
 
+#include "options.hpp"
 #include "tegula/io/text.hpp"
 
 namespace tegula::tool {
@@ -39,7 +41,57 @@ usage_error refusal(CLI::ParseError const& error, CLI::App const& app,
   if (dynamic_cast<CLI::ExtrasError const*>(&error) != nullptr && !extras.empty())
     return usage_error(fmt::format("there is no option or argument {} here {}",
                                    io::in_quotes(extras.front()), help));
-  return usage_error(fmt::format("{} {}", error.what(), help));
+  std::string const text = error.what();
+  std::string const name = text.substr(0, text.find(": "));
+  if (text.find(": At Most 1 required but received") != std::string::npos)
+    return usage_error(fmt::format("{}: is given more than once {}", name, help));
+  if (text.ends_with(" missing") && text.find(": 1 required ") != std::string::npos)
+    return usage_error(fmt::format("{}: is given without a value {}", name, help));
+  return usage_error(fmt::format("{} {}", text, help));
+}
+
+/// Flags have no value: the parser would take --json=no, and --json=2 for yes.
+void refuse_values_of_flags(CLI::App const& app, std::vector<std::string> const& arguments) {
+  if (arguments.empty()) return;
+  CLI::App const* command = nullptr;
+  for (CLI::App const* const each : app.get_subcommands({}))
+    if (each->get_name() == arguments[0]) command = each;
+  for (std::string const& argument : arguments) {
+    if (argument == "--") return;
+    auto const equals = argument.find('=');
+    if (!argument.starts_with("-") || equals == std::string::npos) continue;
+    std::string const name = argument.substr(0, equals);
+    CLI::Option const* option = app.get_option_no_throw(name);
+    if (option == nullptr && command != nullptr) option = command->get_option_no_throw(name);
+    if (option == nullptr || option->get_items_expected_max() != 0) continue;
+    throw usage_error(fmt::format("{}: {} is given, and it takes no value", name,
+                                  io::in_quotes(argument.substr(equals + 1))));
+  }
+}
+
+template <class T> struct NumberOf { using type = T; };
+template <class T> struct NumberOf<std::optional<T>> { using type = T; };
+
+/// An option of a number, which all of its text must spell.
+template <class T>
+CLI::Option* add_number(CLI::App& app, std::string const& names, T& value,
+                        std::string const& description) {
+  using Number = typename NumberOf<T>::type;
+  CLI::Option* const option = app.add_option(
+      names,
+      [&value](CLI::results_t const& texts) {
+        auto const number = spelled<Number>(texts.front());
+        if (number) value = *number;
+        return number.has_value();
+      },
+      description, /*defaulted=*/false,
+      [&value] {
+        if constexpr (std::is_arithmetic_v<T>)
+          return fmt::format("{}", value);
+        else
+          return value ? fmt::format("{}", *value) : std::string();
+      });
+  return option->type_name(CLI::detail::type_name<Number>())->type_size(1);
 }
 
 }  // namespace
@@ -70,6 +122,7 @@ Option Option::optional_value(std::string const& value, std::string const& text)
   option_->expected(0, 1)->default_str(value)->option_text(text);
   return *this;
 }
+bool Option::given() const { return option_->count() > 0; }
 
 Command Command::add_command(std::string const& name, std::string const& description) const {
   return Command(app_->add_subcommand(name, description));
@@ -80,7 +133,10 @@ void Command::callback(std::function<void()> run) const { app_->callback(std::mo
 template <class T>
 Option Command::add_option(std::string const& names, T& value,
                            std::string const& description) const {
-  return Option(app_->add_option(names, value, description));
+  if constexpr (std::is_arithmetic_v<typename NumberOf<T>::type>)
+    return Option(add_number(*app_, names, value, description));
+  else
+    return Option(app_->add_option(names, value, description));
 }
 template Option Command::add_option(std::string const&, std::string&, std::string const&) const;
 template Option Command::add_option(std::string const&, int&, std::string const&) const;
@@ -102,13 +158,13 @@ Option Command::add_text(std::string const& names, std::optional<std::string>& t
   return Option(app_->add_option_function<std::string>(
       names, [&text](std::string const& given) { text = given; }, description));
 }
-void Command::add_flag(std::string const& names, bool& value,
-                       std::string const& description) const {
-  app_->add_flag(names, value, description);
+Option Command::add_flag(std::string const& names, bool& value,
+                         std::string const& description) const {
+  return Option(app_->add_flag(names, value, description));
 }
-void Command::add_drawing(std::string const& name, std::string& path,
-                          std::string const& description) const {
-  add_option(name, path, description).optional_value("-", "[FILE]");
+Option Command::add_drawing(std::string const& name, std::string& path,
+                            std::string const& description) const {
+  return add_option(name, path, description).optional_value("-", "[FILE]");
 }
 
 CommandLine::CommandLine(std::string const& description, std::string const& name)
@@ -125,6 +181,7 @@ std::string CommandLine::help() const { return app_->help(); }
 std::optional<std::string> CommandLine::run_command(
     std::vector<std::string> const& arguments) const {
   app_->require_subcommand(0, 1);
+  refuse_values_of_flags(*app_, arguments);
   try {
     app_->parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
     if (!app_->get_subcommands().empty()) return std::nullopt;

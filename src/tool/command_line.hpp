@@ -43,6 +43,8 @@ class Option {
   Option excludes(std::vector<Option> const& others) const;
   /// The value may be left out, and is then `value`; --help shows it as `text`.
   Option optional_value(std::string const& value, std::string const& text) const;
+  /// Whether the command line that was read has it.
+  bool given() const;
 
  private:
   CLI::Option* option_;
@@ -60,17 +62,17 @@ class Command {
   /// What the command does.
   void callback(std::function<void()> run) const;
 
-  /// T: std::string, int, unsigned, float, std::int64_t, std::uint64_t, std::optional of the first
-  /// three, or std::vector<std::string>.
+  /// T: std::string, int, unsigned, float, std::int64_t, std::uint64_t, std::optional of int or
+  /// float, or std::vector<std::string>. Numbers are read by `spelled`, as what checks them does.
   template <class T>
   Option add_option(std::string const& names, T& value, std::string const& description = "") const;
   /// An option whose text is kept as it was given: present also where it is empty.
   Option add_text(std::string const& names, std::optional<std::string>& text,
                   std::string const& description) const;
-  void add_flag(std::string const& names, bool& value, std::string const& description) const;
+  Option add_flag(std::string const& names, bool& value, std::string const& description) const;
   /// `--name [FILE]`, which sets `path` to the file, or to "-" where none is given.
-  void add_drawing(std::string const& name, std::string& path,
-                   std::string const& description) const;
+  Option add_drawing(std::string const& name, std::string& path,
+                     std::string const& description) const;
 
  protected:
   CLI::App* app_;

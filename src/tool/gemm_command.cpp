@@ -373,15 +373,13 @@ GemmArguments before_allocation(Problem const& p, Options const& o, Machine cons
 void explain(GemmArguments const& g, Options const& o, Machine const& machine) {
   GemmPlan const plan = chosen_by(
       o, [&](GemmConstraints const& wanted) { return plan_gemm(g, machine.properties(), wanted); });
-  if (!o.tiles_drawing.empty()) io::write_file(o.tiles_drawing, draw_tiling(g, plan.chosen()));
+  if (!o.tiles_drawing.empty())
+    write_output("--draw-tiles", o.tiles_drawing, draw_tiling(g, plan.chosen()));
   print_plan(plan, machine, o, describe(g, o), [](auto const& c) { return describe(c); });
 }
 
 /// Times every candidate beside its prediction, the soonest first.
 void measure(GemmArguments const& arguments, Options const& o, Machine const& machine) {
-  if (!o.tiles_drawing.empty())
-    throw argument_error(
-        "gemm: --draw-tiles draws the tiles of one choice, and --measure times several.");
   if (machine.is_simulated())
     throw argument_error("gemm: --measure is asked of " + machine.name() +
                          "; only a GPU has times to measure.");
@@ -508,7 +506,22 @@ void run_grouped(Options const& o) {
   run_grouped_gemm(command);
 }
 
+/// --measure times configurations, and gives nothing of a run.
+void check_measure(Options const& o) {
+  if (!o.measure) return;
+  if (o.explain)
+    throw argument_error("gemm: --measure times what --explain runs not; only one can be given.");
+  for (auto const& [option, value] :
+       {std::pair("--output", &o.output), {"--draw-tiles", &o.tiles_drawing}})
+    if (!value->empty())
+      throw argument_error(fmt::format(
+          "gemm: {} is of one configuration, and --measure times several; leave one of them out.",
+          option));
+}
+
 void run(Options const& o) {
+  check_machine_options(o.machine, o.explain);
+  check_measure(o);
   if ((!o.scales.empty() && !has_block_scales(o)) || o.groups || !o.grouping.empty()) {
     check_files(o);
     return run_grouped(o);
@@ -519,7 +532,6 @@ void run(Options const& o) {
   ProgressBar bar;
   Machine const machine = make_machine(o.machine, bar);
   if (o.explain) {
-    refuse_files_of_a_run(machine_targets(o.machine));
     refuse_files_of_a_run({{"--output", o.output}});
     return explain(before_allocation(p, o, machine), o, machine);
   }
@@ -548,11 +560,12 @@ void run(Options const& o) {
   GemmChoice const choice = chosen_by(o, [&](GemmConstraints const& wanted) {
     return choose_gemm(arguments, machine.properties(), wanted);
   });
-  if (!o.tiles_drawing.empty()) io::write_file(o.tiles_drawing, draw_tiling(arguments, choice));
+  if (!o.tiles_drawing.empty())
+    write_output("--draw-tiles", o.tiles_drawing, draw_tiling(arguments, choice));
   double const milliseconds = checked_launches(machine, o.machine, bar, o.repeat, o.json,
                                                [&] { gemm(machine, arguments, choice); });
   d.data = d_buffer.download();
-  if (!o.output.empty()) write_operand(o.output, d);
+  if (!o.output.empty()) write_operand("--output", o.output, d);
 
   auto const rows = rows_to_check(
       host.batch * host.m, static_cast<double>(host.n) * static_cast<double>(host.k), host.n);
@@ -640,9 +653,7 @@ void add_gemm_command(Command const& app) {
       .show_default();
   command.add_option("--output", o.output, "write D to FILE.npy or FILE.safetensors:NAME")
       .check(file_name());
-  command.add_option("--repeat", o.repeat, "launches to time")
-      .check(whole_number(1, kMostInt))
-      .show_default();
+  add_repeat(command, o.repeat, o.machine);
   command.add_flag(
       "--explain", o.explain,
       "print the configurations that could compute the problem, what each is predicted to take and why "
@@ -652,7 +663,7 @@ void add_gemm_command(Command const& app) {
           "--draw-tiles", o.tiles_drawing,
           "draw D as gemm_sm90 cuts it into tiles, each in the colour of its wave, as SVG; with "
           "--explain, too")
-      .check(file_name());
+      .check(own_file_name());
   command.add_flag(
       "--measure", o.measure,
       "on a GPU: time every configuration that could compute the problem, --repeat launches of each, "

@@ -229,7 +229,6 @@ void run_grouped_gemm(GroupedGemmCommand const& c) {
                       somewhere(6), somewhere(7)});
   check(before, machine.compute_capability());
   if (c.explain) {
-    refuse_files_of_a_run(machine_targets(c.machine));
     refuse_files_of_a_run({{"--output", c.output}});
     return explain(before, p, c, machine);
   }
@@ -260,7 +259,7 @@ void run_grouped_gemm(GroupedGemmCommand const& c) {
   double const milliseconds = checked_launches(machine, c.machine, bar, c.repeat, c.json,
                                                [&] { grouped_gemm(machine, arguments, choice); });
   d.data = d_buffer.download();
-  if (!c.output.empty()) write_operand(c.output, d);
+  if (!c.output.empty()) write_operand("--output", c.output, d);
 
   GroupedGemmArguments const host =
       with_addresses(g, c,

@@ -55,85 +55,142 @@ constexpr std::int64_t kMostInt = std::numeric_limits<int>::max();
 }  // namespace
 
 void add_machine_options(Command const& command, MachineOptions& options) {
+  auto const simulated = [&](char const* name, Option const& option) {
+    options.simulated.emplace_back(name, option);
+    return option;
+  };
+  auto const of_simulated_run = [&](char const* name, Option const& option) {
+    options.of_run.emplace_back(name, option);
+    return simulated(name, option);
+  };
   command
       .add_option("--device", options.device,
                   "sim, cuda, cuda:NUMBER, or auto: a GPU if there is one, else sim")
       .show_default();
-  command.add_option("--arch", options.arch, "GPU generation to simulate")
-      .check(one_of({"sm80", "sm90", "sm100"}))
-      .show_default();
-  Option const scheduler =
+  simulated("--arch", command.add_option("--arch", options.arch, "GPU generation to simulate")
+                          .check(one_of({"sm80", "sm90", "sm100"}))
+                          .show_default());
+  Option const scheduler = of_simulated_run(
+      "--scheduler",
       command
           .add_option(
               "--scheduler", options.scheduler,
               "when simulated copies land and warps take turns: last (at the last legal moment; a warp runs until it waits), first (at once; "
               "warps in turn), random (by seed)")
           .check(one_of({"last", "first", "random"}))
-          .show_default();
-  Option const completion =
+          .show_default());
+  Option const completion = of_simulated_run(
+      "--completion",
       command
           .add_option("--completion", options.completion,
                       "when simulated copies land, whatever the scheduler: last, first, random")
-          .check(one_of({"last", "first", "random"}));
-  Option const interleaving =
+          .check(one_of({"last", "first", "random"})));
+  Option const interleaving = of_simulated_run(
+      "--interleaving",
       command
           .add_option(
               "--interleaving", options.interleaving,
               "which warp runs next, whatever the scheduler: one_warp_ahead, round_robin, random, one_warp_behind (seed)")
-          .check(one_of({"one_warp_ahead", "round_robin", "random", "one_warp_behind"}));
-  command
-      .add_option("--choices", options.choices,
-                  "replay an order that an exploration of a kernel of one cluster has printed")
-      .excludes({scheduler, completion, interleaving});
+          .check(one_of({"one_warp_ahead", "round_robin", "random", "one_warp_behind"})));
+  of_simulated_run(
+      "--choices",
+      command
+          .add_option("--choices", options.choices,
+                      "replay an order that an exploration of a kernel of one cluster has printed")
+          .excludes({scheduler, completion, interleaving}));
   command.add_option("--seed", options.seed, "of generated data and of the random scheduler")
       .check(seed_number())
       .show_default();
-  command
-      .add_option("--workers", options.workers, "host threads that simulate; 0: one for each core")
-      .check(whole_number(0, 1024))
-      .show_default();
-  command.add_flag("--unchecked", options.unchecked,
-                   "simulate without the checker's shadow memory: faster");
-  command
-      .add_option(
-          "--sms", options.multiprocessors,
-          "multiprocessors of the simulated GPU (132, or 108 with --arch sm80, 148 with sm100); a persistent kernel has a CTA or two for each")
-      .check(whole_number(1, 1 << 16));
-  command
-      .add_option(
-          "--report", options.report,
-          "write what the simulated machine found and counted, as JSON; findings exit with 1")
-      .check(file_name());
-  command.add_flag("--report-without-counters", options.report_without_counters,
-                   "leave what was counted out of the file that --report writes");
-  command
-      .add_option(
-          "--bank-conflicts", options.limits.bank_conflicts,
-          "find accesses to shared memory with more bank conflicts than so many (what the kernel declares)")
-      .check(whole_number(0, std::numeric_limits<int>::max()));
-  command
-      .add_option(
-          "--excess-sectors", options.limits.excess_sectors,
-          "find accesses to global memory that touch so many sectors more than their bytes need (likewise)")
-      .check(whole_number(0, std::numeric_limits<int>::max()));
-  command
-      .add_option(
-          "--allow", options.allow,
-          "accept the findings that this JSON file lists: [{\"kind\", \"file\", \"line\", \"buffer\", \"reason\"}, ...]")
-      .check(file_name());
-  command
-      .add_option(
-          "--trace", options.trace,
-          "write who did what when, by the simulated machine's model of time, in Chrome's trace format")
-      .check(file_name());
-  command.add_option("--svg", options.svg, "draw it").check(file_name());
-  command
-      .add_option("--trace-ctas", options.trace_ctas,
-                  "of the first so many CTAs, in whole clusters")
-      .check(whole_number(1, kMostInt))
-      .show_default();
-  command.add_flag("--trace-barriers", options.trace_barriers,
-                   "with the phases of their mbarriers");
+  of_simulated_run("--workers", command
+                                    .add_option("--workers", options.workers,
+                                                "host threads that simulate; 0: one for each core")
+                                    .check(whole_number(0, 1024))
+                                    .show_default());
+  of_simulated_run("--unchecked",
+                   command.add_flag("--unchecked", options.unchecked,
+                                    "simulate without the checker's shadow memory: faster"));
+  simulated(
+      "--sms",
+      command
+          .add_option(
+              "--sms", options.multiprocessors,
+              "multiprocessors of the simulated GPU (132, or 108 with --arch sm80, 148 with sm100); a persistent kernel has a CTA or two for each")
+          .check(whole_number(1, 1 << 16)));
+  of_simulated_run(
+      "--report",
+      command
+          .add_option(
+              "--report", options.report,
+              "write what the simulated machine found and counted, as JSON; findings exit with 1")
+          .check(own_file_name()));
+  of_simulated_run("--report-without-counters",
+                   command.add_flag("--report-without-counters", options.report_without_counters,
+                                    "leave what was counted out of the file that --report writes"));
+  of_simulated_run(
+      "--bank-conflicts",
+      command
+          .add_option(
+              "--bank-conflicts", options.limits.bank_conflicts,
+              "find accesses to shared memory with more bank conflicts than so many (what the kernel declares)")
+          .check(whole_number(0, kMostInt)));
+  of_simulated_run(
+      "--excess-sectors",
+      command
+          .add_option(
+              "--excess-sectors", options.limits.excess_sectors,
+              "find accesses to global memory that touch so many sectors more than their bytes need (likewise)")
+          .check(whole_number(0, kMostInt)));
+  of_simulated_run(
+      "--allow",
+      command
+          .add_option(
+              "--allow", options.allow,
+              "accept the findings that this JSON file lists: [{\"kind\", \"file\", \"line\", \"buffer\", \"reason\"}, ...]")
+          .check(own_file_name()));
+  of_simulated_run(
+      "--trace",
+      command
+          .add_option(
+              "--trace", options.trace,
+              "write who did what when, by the simulated machine's model of time, in Chrome's trace format")
+          .check(own_file_name()));
+  of_simulated_run("--svg",
+                   command.add_option("--svg", options.svg, "draw it").check(own_file_name()));
+  of_simulated_run("--trace-ctas", command
+                                       .add_option("--trace-ctas", options.trace_ctas,
+                                                   "of the first so many CTAs, in whole clusters")
+                                       .check(whole_number(1, kMostInt))
+                                       .show_default());
+  of_simulated_run("--trace-barriers", command.add_flag("--trace-barriers", options.trace_barriers,
+                                                        "with the phases of their mbarriers"));
+}
+
+void add_repeat(Command const& command, int& repeat, MachineOptions& options) {
+  options.of_run.emplace_back("--repeat", command.add_option("--repeat", repeat, "launches to time")
+                                              .check(whole_number(1, kMostInt))
+                                              .show_default());
+}
+
+void check_machine_options(MachineOptions const& options, bool explains) {
+  auto const given = [&](std::string_view name) {
+    return std::ranges::any_of(options.of_run, [&](auto const& each) {
+      return each.first == name && each.second.given();
+    });
+  };
+  for (auto const& [name, option] : options.of_run)
+    if (explains && option.given())
+      throw argument_error(fmt::format("{} is of a run, and --explain runs nothing.", name));
+  for (std::string_view const name : {"--trace-ctas", "--trace-barriers"})
+    if (given(name) && !given("--trace") && !given("--svg"))
+      throw argument_error(fmt::format(
+          "{} is given, and neither --trace nor --svg, of which it says what they show.", name));
+  if (options.report_without_counters && !given("--report"))
+    throw argument_error(
+        "--report-without-counters is given, and not --report, of whose file it speaks.");
+  for (std::string_view const name : {"--allow", "--bank-conflicts", "--excess-sectors"})
+    if (given(name) && options.unchecked)
+      throw argument_error(fmt::format(
+          "{} is about what the checker finds, and --unchecked simulates without it.", name));
 }
 
 namespace {
@@ -199,14 +256,10 @@ Machine make_machine(MachineOptions const& options, ProgressBar& bar) {
     simulation.trace = {options.trace_ctas, sim::timing_of(arch), options.trace_barriers};
   simulation.progress = [&bar](std::int64_t done, std::int64_t total) { bar.update(done, total); };
   Machine machine = find_machine(options.device, arch, simulation);
-  if (timeline && !machine.is_simulated())
-    throw argument_error(fmt::format(
-        "--trace and --svg show the time of a simulated machine, and this is {}; use --device sim.",
-        machine.name()));
-  if (!machine.is_simulated() && !(options.report.empty() && options.allow.empty()))
-    throw argument_error(fmt::format(
-        "--report and --allow are about what a simulated machine finds, and this is {}; use --device sim.",
-        machine.name()));
+  for (auto const& [name, option] : options.simulated)
+    if (option.given() && !machine.is_simulated())
+      throw argument_error(fmt::format(
+          "{} is of a simulated machine, and this is {}; use --device sim.", name, machine.name()));
   return machine;
 }
 
@@ -215,8 +268,8 @@ void write_timeline(MachineOptions const& options, Machine const& machine,
   if (options.trace.empty() && options.svg.empty()) return;
   sim::Trace trace = machine.last_report()->trace.value();
   trace.kernel = title;
-  if (!options.trace.empty()) io::write_file(options.trace, to_chrome_json(trace));
-  if (!options.svg.empty()) io::write_file(options.svg, to_svg(trace));
+  if (!options.trace.empty()) write_output("--trace", options.trace, to_chrome_json(trace));
+  if (!options.svg.empty()) write_output("--svg", options.svg, to_svg(trace));
 }
 
 std::vector<io::NamedPath> machine_targets(MachineOptions const& options) {
@@ -424,11 +477,11 @@ void require_memory(std::string const& what, double bytes) {
                     what, bytes * 1e-9, available * 1e-9));
 }
 
-void write_operand(std::string const& name, Operand const& operand) {
+void write_operand(char const* option, std::string const& name, Operand const& operand) {
   auto const type = operand.type == DType::f16    ? io::ElementType::f16
                     : operand.type == DType::bf16 ? io::ElementType::bf16
                                                   : io::ElementType::f32;
-  io::write_array(name, {type, operand.shape, operand.data});
+  with_option(option, [&] { io::write_array(name, {type, operand.shape, operand.data}); });
 }
 
 Buffer<std::byte> upload(Machine const& machine, Operand const& operand, std::string const& name) {
@@ -468,7 +521,7 @@ double checked_launches(Machine const& machine, MachineOptions const& options, P
     auto const counters =
         options.report_without_counters ? sim::Counters::left_out : sim::Counters::shown;
     if (!options.report.empty())
-      io::write_file(options.report, machine.last_report().value().json(counters) + "\n");
+      write_output("--report", options.report, machine.last_report().value().json(counters) + "\n");
   };
   try {
     double const milliseconds = time_launches(machine, repeat, launch);

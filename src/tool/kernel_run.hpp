@@ -58,9 +58,18 @@ struct MachineOptions {
   bool report_without_counters = false;
   std::string allow;   ///< file of findings that are accepted; empty: none
   sim::Limits limits;  ///< of each access to memory
+
+  /// The options that only a simulated machine heeds, and those that only a run does.
+  std::vector<std::pair<char const*, Option>> simulated, of_run;
 };
 void add_machine_options(Command const& command, MachineOptions& options);
-/// `bar` must outlive the machine.
+/// --repeat, which only a run heeds.
+void add_repeat(Command const& command, int& repeat, MachineOptions& options);
+/// Refuses options that change nothing: without another one, or with --explain, which runs nothing.
+/// Throws argument_error.
+void check_machine_options(MachineOptions const& options, bool explains);
+/// `bar` must outlive the machine. Throws argument_error where the machine is none that heeds an
+/// option that was given.
 Machine make_machine(MachineOptions const& options, ProgressBar& bar);
 /// The files that the machine's options name: what is written, and what is read.
 std::vector<io::NamedPath> machine_targets(MachineOptions const& options);
@@ -128,8 +137,8 @@ struct Extent {
 void agree(Extent& extent, std::int64_t from_file, char const* option, std::string const& file);
 /// Throws argument_error where `bytes` of `what` are more memory than this machine has free.
 void require_memory(std::string const& what, double bytes);
-/// Writes results as `io::write_array` does.
-void write_operand(std::string const& name, Operand const& operand);
+/// Writes results as `io::write_array` does. Throws argument_error that begins with the option.
+void write_operand(char const* option, std::string const& name, Operand const& operand);
 /// On the machine, under `name` in its reports.
 Buffer<std::byte> upload(Machine const& machine, Operand const& operand, std::string const& name);
 /// `rows` of a (.., row) array as doubles.

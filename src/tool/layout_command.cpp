@@ -77,6 +77,12 @@ void run(Options const& options) {
         "either an expression such as '(4,8):(8,1)' or --batch FILE is needed, and not both");
   }
   if (options.batch) {
+    for (auto const& [option, value] : {std::pair("--svg", &options.svg),
+                                        {"--latex", &options.latex},
+                                        {"--banks", &options.banks}})
+      if (!value->empty())
+        throw std::invalid_argument(
+            fmt::format("{}: is of one expression, and --batch evaluates a file of them", option));
     evaluate_batch(*options.batch);
     return;
   }

@@ -4,10 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <exception>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <stdexcept>
+#include <string>
 
 #include "drawing.hpp"
 #include "output.hpp"
@@ -91,14 +94,31 @@ std::string answer_line(std::string_view text, int number) {
   if (io::json_depth(text) > kDeepestJson)
     return error_line(number, fmt::format("line {} nests arrays and objects more than {} deep",
                                           number, kDeepestJson));
-  Json const line = Json::parse(text, nullptr, false);
-  bool const has_id = line.is_object() && line.contains("id");
+  // A zero byte would end the text for the parser, and of a key given twice the last would count.
+  std::set<std::string> keys;
+  bool twice = false;
+  auto const see = [&](int depth, Json::parse_event_t event, Json& parsed) {
+    if (event == Json::parse_event_t::key && depth == 1)
+      twice = !keys.insert(parsed.get<std::string>()).second || twice;
+    return true;
+  };
+  Json const line = text.find('\0') == std::string_view::npos ? Json::parse(text, see, false)
+                                                              : Json(Json::value_t::discarded);
+  bool const has_id = line.is_object() && line.contains("id") && !twice;
+  // Beyond 64 bits a whole number has become a rounded one, which is not to be repeated.
+  bool const rounded =
+      has_id && line["id"].is_number_float() && std::abs(line["id"].get<double>()) >= 0x1p53;
   std::string const label =
-      has_id ? "{\"id\":" + dump(line["id"]) : fmt::format("{{\"line\":{}", number);
+      has_id && !rounded ? "{\"id\":" + dump(line["id"]) : fmt::format("{{\"line\":{}", number);
   try {
     if (line.is_discarded()) {
       throw std::invalid_argument(fmt::format("line {} is not JSON", number));
     }
+    if (twice) throw std::invalid_argument(fmt::format("line {} has a key twice", number));
+    if (rounded)
+      throw std::invalid_argument(fmt::format(
+          "line {} has an id of more than 64 bits; a string or a smaller number is needed",
+          number));
     return label + "," + answer(line) + "}\n";
   } catch (std::exception const& error) {
     return label + ",\"error\":" + dump(error.what()) + "}\n";

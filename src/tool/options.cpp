@@ -4,10 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
-#include <string_view>
 #include <vector>
 
 #include "tegula/io/text.hpp"
@@ -16,14 +14,6 @@ namespace tegula::tool {
 namespace {
 
 using io::in_quotes;
-
-/// The number that all of `text` spells, if it spells one that the type holds.
-template <class Number> std::optional<Number> spelled(std::string_view text) {
-  Number value{};
-  auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 /// The finite f32 that the text spells. Of a text such as 1e-46, which rounds to 0, none.
 std::optional<float> real(std::string const& text) {
@@ -96,6 +86,15 @@ Accepted not_empty(std::string const& what) {
                   "TEXT"};
 }
 Accepted file_name() { return not_empty("the name of a file"); }
+Accepted own_file_name() {
+  Accepted const any = file_name();
+  return Accepted{[any](std::string const& text) {
+                    return text == "-" ? "'-' is not the name of a file, which is ./-; standard "
+                                         "input and output are /dev/stdin and /dev/stdout"
+                                       : any.refusal(text);
+                  },
+                  "TEXT"};
+}
 
 Accepted one_of(std::initializer_list<char const*> words) {
   std::vector<std::string> const known(words.begin(), words.end());

@@ -2,15 +2,27 @@
 
 /// How options are read: strictly, and with "not given" told apart from zero and from empty.
 
+#include <charconv>
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <system_error>
 
 #include "command_line.hpp"
 
 namespace tegula::tool {
+
+/// The number that all of `text` spells, if it spells one that the type holds: a whole number in
+/// decimal digits, so that 016 is sixteen.
+template <class Number> std::optional<Number> spelled(std::string_view text) {
+  Number value{};
+  auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
 
 /// What an option accepts, with a sentence for what it does not: a whole number from `least` to
 /// `most`, ...
@@ -28,6 +40,8 @@ Accepted positive_number();
 /// ... any text but the empty one, which is not `what`, ...
 Accepted not_empty(std::string const& what);
 Accepted file_name();
+/// ... likewise, and not "-", where that is not standard output, ...
+Accepted own_file_name();
 /// ... the name of a folder that exists, ...
 Accepted folder_name();
 /// ... one of these words.

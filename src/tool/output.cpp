@@ -1,6 +1,8 @@
 #include "output.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -27,6 +29,34 @@ using File = std::unique_ptr<std::FILE, CloseFile>;
   throw std::runtime_error(fmt::format("cannot {} {}: {}", doing, what, std::strerror(errno)));
 }
 
+/// Refuses a device that gives bytes for ever: any but a terminal, and /dev/null.
+void refuse_endless(std::FILE* file, std::string const& what) {
+  struct stat status = {}, null = {};
+  int const descriptor = fileno(file);
+  if (fstat(descriptor, &status) != 0 || !(S_ISCHR(status.st_mode) || S_ISBLK(status.st_mode)))
+    return;
+  bool const is_null = stat("/dev/null", &null) == 0 && status.st_rdev == null.st_rdev;
+  if (isatty(descriptor) == 0 && !is_null)
+    throw std::runtime_error(
+        fmt::format("cannot read {}: it is a device; a file, a pipe or a terminal is read", what));
+}
+
+/// What an option, or standard input for "-", reads from; closed with the first.
+struct Source {
+  File file;
+  std::FILE* from;
+  std::string what;  ///< for sentences
+};
+Source open_source(std::string const& option, std::string const& path) {
+  bool const standard_input = path == "-";
+  std::string const what = standard_input ? "standard input" : option + " " + io::in_quotes(path);
+  File file(standard_input ? nullptr : std::fopen(path.c_str(), "rb"));
+  if (!standard_input && !file) fail("read", what);
+  std::FILE* const from = standard_input ? stdin : file.get();
+  refuse_endless(from, what);
+  return {std::move(file), from, what};
+}
+
 }  // namespace
 
 void put(std::string_view text) {
@@ -36,6 +66,14 @@ void put(std::string_view text) {
 
 void flush_output() {
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) fail("write", "standard output");
+}
+
+void write_output(std::string const& option, std::string const& path, std::string_view text) {
+  try {
+    io::write_file(path, text);
+  } catch (io::io_error const& error) {
+    throw io::io_error(fmt::format("{} {}", option, error.what()));
+  }
 }
 
 void deliver(std::vector<DrawingFile> const& drawings, bool json,
@@ -67,7 +105,7 @@ void deliver(std::vector<DrawingFile> const& drawings, bool json,
     if (drawings[i].path == "-") {
       text = std::move(pictures[i]);
     } else if (!drawings[i].path.empty()) {
-      io::write_file(drawings[i].path, pictures[i]);
+      write_output(drawings[i].option, drawings[i].path, pictures[i]);
     }
   }
   put(text);
@@ -75,11 +113,7 @@ void deliver(std::vector<DrawingFile> const& drawings, bool json,
 
 void read_lines(std::string const& option, std::string const& path, std::size_t most,
                 std::function<void(std::string_view, int, bool)> const& line) {
-  bool const standard_input = path == "-";
-  std::string const what = standard_input ? "standard input" : option + " " + io::in_quotes(path);
-  File file(standard_input ? nullptr : std::fopen(path.c_str(), "rb"));
-  if (!standard_input && !file) fail("read", what);
-  std::FILE* const from = standard_input ? stdin : file.get();
+  auto const [file, from, what] = open_source(option, path);
   std::string text;
   std::size_t length = 0;  // of the line so far, of which text holds no more than `most`
   int number = 0;
@@ -111,14 +145,16 @@ std::string read_file(std::string const& option, std::string const& path, std::i
   if (bytes > static_cast<std::uintmax_t>(most))
     throw io::io_error(fmt::format("{} {} has {} bytes; at most {} are read", option,
                                    io::in_quotes(path), bytes, most));
+  auto const [file, from, what] = open_source(option, path);
   std::string text;
-  read_lines(option, path, static_cast<std::size_t>(most),
-             [&](std::string_view line, int, bool too_long) {
-               if (too_long || text.size() + line.size() > static_cast<std::size_t>(most))
-                 throw io::io_error(fmt::format("{} {} is longer than the {} bytes that are read",
-                                                option, io::in_quotes(path), most));
-               text.append(line) += '\n';
-             });
+  char block[1 << 16];
+  while (std::size_t const n = std::fread(block, 1, sizeof(block), from)) {
+    if (text.size() + n > static_cast<std::size_t>(most))
+      throw io::io_error(fmt::format("{} {} is longer than the {} bytes that are read", option,
+                                     io::in_quotes(path), most));
+    text.append(block, n);
+  }
+  if (std::ferror(from) != 0) fail("read", what);
   return text;
 }
 

@@ -28,6 +28,10 @@ template <class... T> void say(fmt::format_string<T...> format, T&&... values) {
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
+/// The whole of the file that an option names, by io::OutputFile. Throws io_error that begins with
+/// the option.
+void write_output(std::string const& option, std::string const& path, std::string_view text);
+
 /// Writes the report on standard output, and each drawing to its file; a drawing for "-" goes to
 /// standard output in place of the report. Throws std::invalid_argument where two things would go
 /// to standard output or to one file, and io_error where a file cannot be written, before anything
@@ -42,11 +46,12 @@ void deliver(std::vector<DrawingFile> const& drawings, bool json,
 
 /// Calls line(text, number) for each line of a file, or of standard input for "-", without its end;
 /// `text` is empty of a line longer than `most` bytes, of which too_long is told. Throws
-/// std::runtime_error with the option, the path and the system's reason.
+/// std::runtime_error with the option, the path and the system's reason, and for a device that has
+/// no end, as /dev/zero.
 void read_lines(std::string const& option, std::string const& path, std::size_t most,
                 std::function<void(std::string_view text, int number, bool too_long)> const& line);
 
-/// The whole of a regular file of at most `most` bytes. Throws io_error.
+/// The whole of a file of at most `most` bytes. Throws io_error, and as read_lines does.
 std::string read_file(std::string const& option, std::string const& path, std::int64_t most);
 
 /// One line of JSON. Text that is not UTF-8 is replaced, not refused.

@@ -62,7 +62,7 @@ void reserve_standard_streams() {
 /// is refused here.
 void refuse_empty_values(int argc, char** argv) {
   auto const refuse = [](std::string_view option) {
-    throw std::invalid_argument(
+    throw tegula::tool::usage_error(
         fmt::format("{}: '' is neither a value nor left out", tegula::io::printable(option)));
   };
   for (int i = 1; i < argc; ++i) {
@@ -95,7 +95,10 @@ int run(tegula::tool::CommandLine const& line, int argc, char** argv, bool json)
 
 int tegula::tool::run_command_line(int argc, char** argv) {
   reserve_standard_streams();
-  std::signal(SIGPIPE, SIG_IGN);  // a reader that is gone is an error of the write, with a sentence
+  // A reader that is gone, and a file beyond the limit of its size, are errors of the write, with
+  // a sentence.
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   bool const json = std::any_of(argv + 1, argv + argc, [](char const* argument) {
     return std::string_view(argument) == "--json";
   });

@@ -3,6 +3,8 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "atom_lookup.hpp"
 #include "commands.hpp"
@@ -71,6 +73,8 @@ struct CopyOptions {
   std::string values = "1:1";
   std::string of;
   MmaOptions mma;
+  /// What only --of heeds, and only --threads.
+  std::vector<std::pair<char const*, Option>> beside_of, beside_threads;
 };
 
 constexpr DType kElementTypes[] = {DType::f64,  DType::f32,  DType::tf32, DType::f16, DType::bf16,
@@ -99,6 +103,12 @@ CopyTiling build(CopyOptions const& options) {
     throw std::invalid_argument(
         "either --threads (and --values), or --of a|b|c with --mma is needed, and not both");
   }
+  auto const& unheeded = options.of.empty() ? options.beside_of : options.beside_threads;
+  for (auto const& [name, option] : unheeded)
+    if (option.given())
+      throw std::invalid_argument(fmt::format("{}: is said beside {}, and {} is given", name,
+                                              options.of.empty() ? "--of" : "--threads",
+                                              options.of.empty() ? "--threads" : "--of"));
   if (options.of.empty()) {
     Layout const threads = evaluate_layout("--threads", options.threads);
     Layout const values = evaluate_layout("--values", options.values);
@@ -193,20 +203,25 @@ void add_tiled_copy_command(Command const& app) {
   command.add_option("--type", copy.type, "The element type, or its width in bits (default f16)");
   command.add_option("--threads", copy.threads, "(m,n) -> thread")
       .check(not_empty("a layout of threads"));
-  command
-      .add_option("--values", copy.values,
-                  "(i,j) -> value, for the block of each thread (default 1:1)")
-      .check(not_empty("a layout of values"));
+  copy.beside_threads = {
+      {"--values", command
+                       .add_option("--values", copy.values,
+                                   "(i,j) -> value, for the block of each thread (default 1:1)")
+                       .check(not_empty("a layout of values"))}};
   command.add_option("--of", copy.of, "Match operand a, b or c of the tiled MMA given by --mma")
       .check(one_of({"a", "b", "c", "A", "B", "C"}));
-  command.add_option("--mma,--mma-atom", copy.mma.atom, "With --of: the MMA instruction")
-      .check(not_empty("the name of an MMA"));
-  command
-      .add_option("--layout,--mma-layout", copy.mma.layout,
-                  "With --of: the layout of atoms (default (1,1,1))")
-      .check(not_empty("a layout of atoms"));
-  command.add_option("--tile,--mma-tile", copy.mma.tile, "With --of: the tile of the tiled MMA")
-      .check(not_empty("a tile"));
+  copy.beside_of = {
+      {"--mma",
+       command.add_option("--mma,--mma-atom", copy.mma.atom, "With --of: the MMA instruction")
+           .check(not_empty("the name of an MMA"))},
+      {"--layout", command
+                       .add_option("--layout,--mma-layout", copy.mma.layout,
+                                   "With --of: the layout of atoms (default (1,1,1))")
+                       .check(not_empty("a layout of atoms"))},
+      {"--tile",
+       command
+           .add_option("--tile,--mma-tile", copy.mma.tile, "With --of: the tile of the tiled MMA")
+           .check(not_empty("a tile"))}};
   command.add_flag(
       "--json", options->json,
       "Write JSON: threads, tile, and the (thread, value) layouts and tables of src and dst");

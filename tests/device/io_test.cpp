@@ -145,6 +145,10 @@ TEST(Npy, RefusesMalformedFilesWithASentence) {
               HasSubstr("')' is missing"));
   EXPECT_THAT(npy_error(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (x,)}", four)),
               HasSubstr("integer"));
+  EXPECT_THAT(npy_error(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1)}", four)),
+              HasSubstr("(N) is no tuple"));
+  EXPECT_THAT(npy_error(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (01,)}", four)),
+              HasSubstr("begins with 0"));
   EXPECT_THAT(
       npy_error(
           npy("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,)}", four)),
@@ -210,6 +214,10 @@ TEST(Safetensors, RefusesMalformedFilesWithASentence) {
   EXPECT_THAT(safetensors_error(std::string(8, '\x7f')), HasSubstr("at most 100000000"));
   EXPECT_THAT(safetensors_error(safetensors("{}", "").substr(0, 9)), HasSubstr("truncated"));
   EXPECT_THAT(safetensors_error(safetensors("{", "")), HasSubstr("not JSON"));
+  EXPECT_THAT(safetensors_error(safetensors("\xef\xbb\xbf{}", "")),
+              HasSubstr("mark of the byte order"));
+  EXPECT_THAT(safetensors_error(safetensors(std::string("{}\0{}", 5), "")),
+              HasSubstr("a byte that is zero"));
   EXPECT_THAT(safetensors_error(safetensors("[]", "")), HasSubstr("not a JSON object"));
   EXPECT_THAT(safetensors_error(safetensors("{}", "x")), HasSubstr("too long"));
   EXPECT_THAT(safetensors_error(safetensors("{\"__metadata__\":{\"a\":1}}", "")),

@@ -4,6 +4,7 @@
 
 #include "tegula/device/selection.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -200,7 +201,7 @@ TEST(Selection, PrintsEveryConfigurationDifferently) {
   Families::for_each([&](auto family) {
     for (int i = 0; i < static_cast<int>(configurations(family).size()); ++i) {
       std::string const name = configuration_name(family, i);
-      EXPECT_THAT(name, StartsWith(std::string(family.name) + " "));
+      EXPECT_THAT(name, StartsWith(fmt::format("{} ", family.name)));
       EXPECT_TRUE(names.insert(name).second) << name;
     }
   });

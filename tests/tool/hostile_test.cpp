@@ -20,7 +20,7 @@
 namespace tegula::tool_test {
 namespace {
 
-using Line = std::vector<std::string>;
+using Line = Words;
 
 /// What an option takes, and what it does not.
 struct Kind {
@@ -48,9 +48,11 @@ Kind const kPair{{"", "x", "64", "64x", "x64", "0x0", "0x64", "-64x64", "64x64x6
                   "4294967360x128", "64 x 64", "7x7"}};
 Kind const kInputArray{{"", "missing.npy", "missing.safetensors:w", "text.npy", "text.txt",
                         "text.safetensors:w", ".", "text.npy/x.npy", "pipe.npy", "empty.npy",
-                        "empty.safetensors", kControl}};
-Kind const kOutputArray{{"", "nowhere/x.npy", "x.txt", ".", "x.npy/", kControl}};
+                        "empty.safetensors", "empty.safetensors:", kControl}};
+Kind const kOutputArray{{"", "nowhere/x.npy", "x.txt", ".", "x.npy/", kControl,
+                         "x.safetensors:", "x.safetensors:__metadata__", "x.safetensors:\xff"}};
 Kind const kOutputFile{{"", "nowhere/x", ".", "new/", "text.npy/x"}};
+Kind const kOutputOfRun{{"", "nowhere/x", ".", "new/", "text.npy/x", "-", "/dev/full"}};
 Kind const kDevice{{"", "x", "SIM", "cuda:", "cuda:-1", "cuda:x", "cuda:99999999999", kControl}};
 
 struct Option {
@@ -67,13 +69,13 @@ std::vector<Option> const kMachineOptions = {
     {"--seed", kSeed},
     {"--workers", {{"", "-1", "x", "1025"}}},
     {"--sms", {{"", "0", "-1", "65537", "x"}}},
-    {"--report", kOutputFile},
-    {"--trace", kOutputFile},
-    {"--svg", kOutputFile},
+    {"--report", kOutputOfRun},
+    {"--trace", kOutputOfRun},
+    {"--svg", kOutputOfRun},
     {"--trace-ctas", {{"", "0", "-1", "x"}}},
     {"--bank-conflicts", kCount},
     {"--excess-sectors", kCount},
-    {"--allow", {{"", "missing.json", ".", "text.npy", "empty.npy"}}},
+    {"--allow", {{"", "missing.json", ".", "text.npy", "empty.npy", "-", "/dev/zero"}}},
     {"--repeat", {{"", "0", "-1", "x", "2147483648"}}}};
 
 struct Command {
@@ -92,7 +94,7 @@ std::vector<Command> commands() {
        {"--out-type", kType},      {"--alpha", kReal},
        {"--beta", kReal},          {"--scale-a", kReal},
        {"--scale-b", kReal},       {"--activation", kWord},
-       {"--output", kOutputArray}, {"--draw-tiles", kOutputFile},
+       {"--output", kOutputArray}, {"--draw-tiles", kOutputOfRun},
        {"--kernel", kWord},        {"--config", kConfiguration},
        {"--schedule", kWord},      {"--tile", kPair},
        {"--cluster", kPair},       {"--split-k", {{"", "0", "-1", "x", "77", "2147483648"}}},
@@ -145,7 +147,7 @@ std::vector<Command> commands() {
            {{"--banks", {{"x", "0", "-1", "7", "256", "1e1"}}},
             {"--svg", kOutputFile},
             {"--latex", kOutputFile}}},
-          {{"layout"}, {{"--batch", {{"", "missing.jsonl", "."}}}}},
+          {{"layout"}, {{"--batch", {{"", "missing.jsonl", ".", "/dev/zero", "/dev/urandom"}}}}},
           {{"atom", mma}, {{"--svg", kOutputFile}}},
           {{"tiled-mma", "--atom", mma},
            {{"--atom", name},
@@ -301,14 +303,76 @@ TEST(Hostile, OptionsWithoutAValueTwiceOrUnknownAreRefused) {
       expect_sentence(outcome, shown(line));
       EXPECT_THAT(outcome.err, ::testing::HasSubstr(shown(unknown))) << shown(line);
     }
-    for (std::string const flag : {"--json=maybe", "--json="}) {
+    for (std::string const flag :
+         {"--json=maybe", "--json=", "--json=false", "--json=2", "--help=0"}) {
       Line line = command.base;
       line.push_back(flag);
       Outcome const outcome = run(line, folder);
       expect_sentence(outcome, shown(line));
-      EXPECT_THAT(outcome.err, ::testing::HasSubstr("--json")) << shown(line);
+      EXPECT_EQ(outcome.status, 2) << shown(line);
+      EXPECT_THAT(outcome.err, ::testing::HasSubstr(flag.substr(0, 6))) << shown(line);
     }
   }
+}
+
+TEST(Hostile, OptionsThatChangeNothingAreRefusedByName) {
+  TemporaryFolder const folder;
+  std::string const mma = "SM80_16x8x16_F32F16F16F32_TN";
+  Line const copy = {"tiled-copy", "--atom", "UniversalCopy<uint32_t>"};
+  Line const of_a = {"tiled-copy", "--atom", "SM75_U32x4_LDSM_N", "--of", "a", "--mma", mma};
+  Line const gemm = {"gemm", "--m", "16", "--n", "16", "--k", "16", "--device", "sim"};
+  struct Case {
+    Line line, unheeded;  ///< the option that is refused, with its value
+  };
+  std::vector<Case> cases = {{{"layout", "--batch", "-"}, {"--svg", "x.svg"}},
+                             {{"layout", "--batch", "-"}, {"--latex"}},
+                             {{"layout", "--batch", "-"}, {"--banks", "8"}},
+                             {copy + Line{"--threads", "(4,2)"}, {"--mma", mma}},
+                             {copy + Line{"--threads", "(4,2)"}, {"--layout", "(2,2,1)"}},
+                             {copy + Line{"--threads", "(4,2)"}, {"--tile", "<_,_,_>"}},
+                             {of_a, {"--values", "(1,2)"}},
+                             {gemm + Line{"--explain"}, {"--measure"}},
+                             {gemm + Line{"--measure"}, {"--output", "x.npy"}},
+                             {gemm + Line{"--measure"}, {"--draw-tiles", "x.svg"}}};
+  for (Line const& command : {gemm, Line{"attention", "--device", "sim"}}) {
+    for (Line const& of_run : std::vector<Line>{{"--repeat", "2"},
+                                                {"--scheduler", "first"},
+                                                {"--completion", "first"},
+                                                {"--interleaving", "random"},
+                                                {"--choices", "sync 0"},
+                                                {"--workers", "2"},
+                                                {"--unchecked"},
+                                                {"--report", "x.json"},
+                                                {"--report-without-counters"},
+                                                {"--bank-conflicts", "1"},
+                                                {"--excess-sectors", "1"},
+                                                {"--allow", "x.json"},
+                                                {"--trace", "x.json"},
+                                                {"--svg", "x.svg"},
+                                                {"--trace-ctas", "1"},
+                                                {"--trace-barriers"}})
+      cases.push_back({command + Line{"--explain"}, of_run});
+    cases.push_back({command, {"--trace-ctas", "3"}});
+    cases.push_back({command, {"--trace-barriers"}});
+    cases.push_back({command, {"--report-without-counters"}});
+    for (char const* const found : {"--bank-conflicts", "--excess-sectors", "--allow"})
+      cases.push_back({command + Line{"--unchecked"}, {found, "1"}});
+  }
+  for (auto const& [line, unheeded] : cases) {
+    Outcome const outcome = run(line + unheeded, folder);
+    expect_sentence(outcome, shown(line + unheeded));
+    EXPECT_THAT(outcome.err, ::testing::HasSubstr(unheeded[0])) << shown(line + unheeded);
+  }
+}
+
+TEST(Hostile, NumbersThatBeginWithZeroAreDecimal) {
+  TemporaryFolder const folder;
+  Outcome const outcome = run({"gemm", "--m", "016", "--n", "0010", "--k", "064", "--seed", "011",
+                               "--alpha", "010", "--device", "sim", "--explain", "--json"},
+                              folder);
+  for (char const* const field :
+       {"\"m\":16,", "\"n\":10,", "\"k\":64,", "\"seed\":11,", "\"alpha\":10.0,"})
+    EXPECT_THAT(outcome.out, ::testing::HasSubstr(field)) << outcome.err;
 }
 
 TEST(Hostile, PositionalArgumentsAreRefusedByTheirText) {

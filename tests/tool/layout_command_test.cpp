@@ -193,6 +193,8 @@ TEST(LayoutBatch, ErrorsSayWhereAndWhatWasExpected) {
       AllOf(HasSubstr("argument 1 of right_inverse is a tiler"), HasSubstr("a layout is needed")));
   EXPECT_THAT(error_of("right_inverse(Sw<1,0,2> o 8:1)"), HasSubstr("plain layout"));
   EXPECT_THAT(error_of("upcast(8:1,(2,2))"), HasSubstr("an integer is needed"));
+  EXPECT_THAT(error_of("complement(4:1,0)"), HasSubstr("a size of at least 1 is needed"));
+  EXPECT_THAT(error_of("complement(4:1,-4)"), HasSubstr("a size of at least 1 is needed"));
   EXPECT_THAT(error_of("complement(4:1,(4,0))"), HasSubstr("at least 1"));
   EXPECT_THAT(error_of("99999999999999999999:1"), HasSubstr("2^62"));
   EXPECT_THAT(error_of("(0,4)"), HasSubstr("extent"));

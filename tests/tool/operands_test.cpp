@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -114,6 +115,22 @@ TEST(Operands, WithoutElementsAreRefused) {
     EXPECT_EQ(outcome.status, 1) << option;
     EXPECT_EQ(outcome.err, "tegula: " + option + " " + file + " has shape " + shape +
                                "; every extent must be at least 1.\n");
+  }
+}
+
+TEST(Operands, FactorsOfQAndKAreAboveZero) {
+  TemporaryFolder const folder;
+  float const infinity = std::numeric_limits<float>::infinity();
+  for (float const factor : {0.0f, -1.0f, infinity, infinity - infinity}) {
+    write_array(folder, "f.npy", ElementType::f32, {1, 2}, std::vector<float>{1, factor});
+    for (std::string const option : {"--q-descale", "--k-descale"}) {
+      Outcome const outcome = run_tool({"attention", "--dtype", "e4m3", "--heads", "2", option,
+                                        "f.npy", "--seq-q", "16", "--device", "sim"},
+                                       "", folder.path());
+      EXPECT_EQ(outcome.status, 1) << factor;
+      EXPECT_THAT(outcome.err,
+                  ::testing::AllOf(HasSubstr(option + " f.npy holds "), HasSubstr("at (0, 1)")));
+    }
   }
 }
 

@@ -29,6 +29,35 @@ TEST(Process, OutputThatIsLostIsAnError) {
   EXPECT_EQ(batch.status, 1);
 }
 
+TEST(Process, AFileBeyondTheLimitOfItsSizeIsNoSignal) {
+  TemporaryFolder const folder;
+  write(folder / "a.svg", "old");
+  Outcome const outcome =
+      run_shell("ulimit -f 1; tegula layout '(64,64)' --svg a.svg", folder.path());
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("--svg a.svg: writing failed: File too large"));
+  EXPECT_EQ(read(folder / "a.svg"), "old");
+  EXPECT_EQ(run_shell("ulimit -f 0; tegula layout 8 >a.txt", folder.path()).status, 1);
+}
+
+TEST(Process, ThreadsThatTheSystemDoesNotStartAreDoneWithout) {
+  TemporaryFolder const folder;
+  // A thread's stack would be larger than the address space.
+  std::string const no_threads = "ulimit -s 1000000000000 2>/dev/null || exit 77; ";
+  std::string const gemm = "tegula gemm --m 256 --n 256 --k 64 --trans-b --device sim --workers 4";
+  Outcome const outcome = run_shell(no_threads + gemm, folder.path());
+  if (outcome.status == 77) GTEST_SKIP() << "the size of stacks is limited here";
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  // The clusters of this one wait for each other.
+  Outcome const cooperative =
+      run_shell(no_threads + gemm +
+                    " --arch sm100 --kernel sm100 --config $(tegula info | awk '/gemm_sm100 "
+                    "bf16->bf16 A:k B:k .* launch control/ && $4 == \"yes\" {print $1; exit}')",
+                folder.path());
+  EXPECT_EQ(cooperative.status, 1);
+  EXPECT_THAT(cooperative.err, HasSubstr("need a host thread each, and the system starts 0"));
+}
+
 TEST(Process, ABrokenPipeIsNoSignal) {
   TemporaryFolder const folder;
   // The tool starts when its reader has closed the pipe: its first write breaks, whatever the
@@ -72,7 +101,9 @@ TEST(Process, PicturesGoThroughLinksAndDevices) {
   EXPECT_THAT(read(folder / "real.svg"), HasSubstr("<svg"));
   EXPECT_EQ(run_shell("tegula layout 8 --svg /dev/null && test -c /dev/null", folder.path()).status,
             0);
-  EXPECT_EQ(run_shell("tegula layout 8 --svg /dev/full", folder.path()).status, 1);
+  Outcome const full = run_shell("tegula layout 8 --svg /dev/full", folder.path());
+  EXPECT_EQ(full.status, 1);
+  EXPECT_THAT(full.err, HasSubstr("--svg /dev/full: writing failed"));
   Outcome const same = run_shell("tegula layout 8 --svg a --latex ./a", folder.path());
   EXPECT_EQ(same.status, 1);
   EXPECT_THAT(same.err, HasSubstr("--latex ./a: is the file that --svg writes"));
@@ -89,6 +120,25 @@ TEST(Process, DeepAndLongLinesOfABatchAreAnsweredLikeOthers) {
   EXPECT_THAT(outcome.out, HasSubstr("line 3 has more than 1048576 bytes"));
   EXPECT_EQ(outcome.out.find("{\"id\":1,\"result\":32}"), 0u);
   EXPECT_TRUE(outcome.out.ends_with("{\"id\":1,\"result\":32}\n"));
+}
+
+TEST(Process, LinesOfABatchAreReadWhole) {
+  std::string const zero = std::string("{\"id\":1,\"expr\":\"4\"}") + '\0' + "{}\n";
+  Outcome const outcome = run_tool({"layout", "--batch", "-"},
+                                   zero +
+                                       "{\"id\":1,\"id\":2,\"expr\":\"4\"}\n"
+                                       "{\"id\":1,\"expr\":\"4\",\"expr\":\"8\"}\n"
+                                       "{\"id\":123456789012345678901,\"expr\":\"4\"}\n"
+                                       "{\"id\":18446744073709551615,\"expr\":\"size(4)\"}\n"
+                                       "{\"id\":[{\"a\":1},{\"a\":1}],\"expr\":\"size(4)\"}\n");
+  EXPECT_EQ(outcome.out,
+            "{\"line\":1,\"error\":\"line 1 is not JSON\"}\n"
+            "{\"line\":2,\"error\":\"line 2 has a key twice\"}\n"
+            "{\"line\":3,\"error\":\"line 3 has a key twice\"}\n"
+            "{\"line\":4,\"error\":\"line 4 has an id of more than 64 bits; a string or a smaller "
+            "number is needed\"}\n"
+            "{\"id\":18446744073709551615,\"result\":4}\n"
+            "{\"id\":[{\"a\":1},{\"a\":1}],\"result\":4}\n");
 }
 
 TEST(Process, HostileCommandLinesAreRefusedWithAShortSentence) {

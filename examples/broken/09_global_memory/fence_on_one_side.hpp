@@ -29,8 +29,8 @@ struct fence_on_one_side : Kernel<32> {
 //   09_global_memory/fence_on_one_side.hpp:23: kernel fence_on_one_side, CTA (2, 0, 0), warp 0,
 //     lane 0: data_race: ld.global reads byte 0 of out, which st.global of CTA (0, 0, 0), warp 0,
 //     lane 0 writes (09_global_memory/fence_on_one_side.hpp:17), with nothing between the two CTAs
-//     that orders them: a fence_acq_rel<Scope::gpu> and then an atomic by the first, an atomic that
-//     sees that one's and then such a fence by the second, or two launches, would order them (2
-//     times in all)
+//     that orders them: a fence_acq_rel<Scope::gpu> between the atom at
+//     09_global_memory/fence_on_one_side.hpp:19 and the second access would order them (2 times in
+//     all)
 
 }  // namespace tegula::broken

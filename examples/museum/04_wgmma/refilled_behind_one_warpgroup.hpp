@@ -40,7 +40,8 @@ struct refilled_behind_one_warpgroup : WarpgroupKernel<2> {
 //     lane 31: async_overwrite: st.shared writes row 7, column 6 of B while a wgmma.mma_async that
 //     reads it is in flight that warp 2 lane 31 issued
 //     (04_wgmma/refilled_behind_one_warpgroup.hpp:26): a wgmma_wait_group that covers it, and then
-//     a barrier or an mbarrier's phase for threads of other warps, would order them (256 times in
+//     a barrier or an mbarrier's phase for threads of other warps, would order them; where the
+//     wgmma.mma_async is to read what is written, a barrier between the two would (256 times in
 //     all)
 
 }  // namespace tegula::museum

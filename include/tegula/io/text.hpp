@@ -10,12 +10,11 @@ namespace tegula::io {
 
 namespace detail {
 
-/// Bytes of the UTF-8 character that `text` begins with; 0 where it begins with none, or with a
-/// control character.
-inline std::size_t printable_bytes(std::string_view text) {
+/// Bytes of the UTF-8 character that `text` begins with; 0 where it begins with none.
+inline std::size_t utf8_bytes(std::string_view text) {
   auto const byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   unsigned const first = byte(0);
-  if (first < 0x80) return first >= 0x20 && first != 0x7f ? 1 : 0;
+  if (first < 0x80) return 1;
   std::size_t const length = first >= 0xf5   ? 0
                              : first >= 0xf0 ? 4
                              : first >= 0xe0 ? 3
@@ -27,8 +26,17 @@ inline std::size_t printable_bytes(std::string_view text) {
   }
   bool const overlong = (first == 0xe0 && byte(1) < 0xa0) || (first == 0xf0 && byte(1) < 0x90);
   bool const beyond = (first == 0xed && byte(1) >= 0xa0) || (first == 0xf4 && byte(1) >= 0x90);
-  bool const control = first == 0xc2 && byte(1) < 0xa0;
-  return overlong || beyond || control ? 0 : length;
+  return overlong || beyond ? 0 : length;
+}
+
+/// Likewise, and 0 where that is a control character.
+inline std::size_t printable_bytes(std::string_view text) {
+  auto const byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  std::size_t const bytes = utf8_bytes(text);
+  bool const control = bytes == 1   ? byte(0) < 0x20 || byte(0) == 0x7f
+                       : bytes == 2 ? byte(0) == 0xc2 && byte(1) < 0xa0
+                                    : false;
+  return control ? 0 : bytes;
 }
 
 }  // namespace detail
@@ -50,6 +58,16 @@ inline std::string printable(std::string_view text, std::size_t most = 100) {
     text.remove_prefix(bytes > 0 ? bytes : 1);
   }
   return result;
+}
+
+/// Whether all of the text is UTF-8, control characters included.
+inline bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    std::size_t const bytes = detail::utf8_bytes(text);
+    if (bytes == 0) return false;
+    text.remove_prefix(bytes);
+  }
+  return true;
 }
 
 /// printable(text) in single quotes.

@@ -238,6 +238,10 @@ bool clusterlaunchcontrol_query_cancel(std::uint32_t response, Dim3& first, Sour
 // thread to a register, which is a finding where an operation in flight holds it.
 inline std::atomic<int> registers_held{0};
 void touch_register(void const* place, SourceLocation where);
+/// Likewise of a fragment as a whole, its registers from `first` on. Of one that is destroyed no
+/// operation writes a register thereafter.
+enum class FragmentUse { copied, assigned, destroyed };
+void use_fragment(void const* first, int bytes, FragmentUse use) noexcept;
 
 float ex2_approx_ftz(float x);
 float lg2_approx_ftz(float x);

@@ -39,7 +39,8 @@ struct Strict {
   bool scopes = false;
   /// An atomic releases what its own thread's fence before it orders, and nothing that the
   /// CTA's other threads have fenced and a barrier has told it of since; by default it releases
-  /// that, too.
+  /// that, too. Likewise a fence acquires what its own thread has seen by an atomic or a relaxed
+  /// load before it; by default also what others of its CTA have.
   bool fences = false;
 };
 

@@ -20,12 +20,37 @@ template <class F, class... I> TEGULA_DEVICE auto slice_fragment(F& fragment, I.
 }
 template <class F, class Numbers, class M> struct FragmentSlice;
 
+#if !TEGULA_GPU
+namespace detail {
+/// Lies where its fragment's registers begin, `Bytes` bytes, and has none of its own: tells the
+/// machine what happens to the fragment as a whole, while operations in flight hold registers.
+template <int Bytes> struct WholeFragment {
+  constexpr WholeFragment() = default;
+  constexpr WholeFragment(WholeFragment const& from) { tell(&from, sim::FragmentUse::copied); }
+  constexpr WholeFragment& operator=(WholeFragment const& from) {
+    tell(&from, sim::FragmentUse::copied);
+    tell(this, sim::FragmentUse::assigned);
+    return *this;
+  }
+  constexpr ~WholeFragment() { tell(this, sim::FragmentUse::destroyed); }
+
+ private:
+  static constexpr void tell(WholeFragment const* which, sim::FragmentUse use) {
+    if (std::is_constant_evaluated()) return;
+    if (sim::registers_held.load(std::memory_order_relaxed) != 0) [[unlikely]]
+      sim::use_fragment(which, Bytes, use);
+  }
+};
+}  // namespace detail
+#endif
+
 /// A thread's registers of a tensor. The map leads from value to coordinate, counted from the
 /// thread's first value on: (values of an instruction, instructions along one axis, along the
 /// other). Values of less than 32 bits lie side by side in a register, the first lowest.
 ///
 /// On the simulated machine an access to a value that an instruction in flight holds (the
-/// accumulators and the A registers of a wgmma, until it is waited for) is a finding.
+/// accumulators and the A registers of a wgmma, until it is waited for) is a finding, and so is the
+/// end of a fragment that one holds registers of.
 template <class T, class M> struct Fragment {
   using Map = M;
   using Element = T;
@@ -38,6 +63,9 @@ template <class T, class M> struct Fragment {
   template <int I> static constexpr int extent = mode_size<mode_at<I, M>>;
 
   Register data[registers];
+#if !TEGULA_GPU
+  [[no_unique_address]] detail::WholeFragment<4 * registers> whole = {};
+#endif
 
   /// Value i of all, or by one index for each mode. (CuTe: operator().)
   TEGULA_DEVICE T& operator()(int i, SourceLocation where = SourceLocation::current()) requires(

@@ -97,13 +97,15 @@ bool is_loaded() {
 /// The first that there is: its path and its handle.
 std::pair<std::string, void*> find_library() {
   for (std::string const& path : candidates())
-    if (void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return {path, library};
+    if (void* const library =
+            path.empty() ? nullptr : dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL))  // of "" itself
+      return {path, library};
   char const* const chosen = std::getenv("TEGULA_NVRTC");
   if (chosen != nullptr)
     throw device_error(
         fmt::format("TEGULA_NVRTC is {}, which cannot be loaded ({}); it must be the path of "
                     "a libnvrtc.so.13.",
-                    chosen, dlerror()));
+                    *chosen == '\0' ? "empty" : chosen, *chosen == '\0' ? "no path" : dlerror()));
   throw device_error(
       "NVRTC 13, which compiles kernels when they are first used, was not found; install it by 'pip "
       "install nvidia-cuda-nvrtc', with PyTorch for CUDA 13 or with the CUDA toolkit 13, or set "

@@ -198,6 +198,7 @@ class Checker {
     std::string order;
   };
   Pending pending_write(Cta const& cta, std::uint32_t address);
+  std::string order_after_read(Cta const& cta, InFlight const& reader);
   void generic_race(Cta& cta, SharedAccess const& access, Conflict conflict);
   void races_with_copy(Cta& cta, SharedAccess const& access, Conflict const& conflict,
                        char const* waiter);

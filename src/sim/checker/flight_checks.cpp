@@ -35,6 +35,7 @@ void Checker::issuing(Cluster& cluster, InFlight& operation) {
   Remembered& own = operation.remembered;
   if (races_) {
     own.site = site(operation.instruction, operation.where);
+    own.issued = agents_.causality().now();
     own.after_grids = agents_.after_grids(cluster.current().agent);
   }
   if (global_races_.on() && operation.global) {

@@ -177,8 +177,35 @@ std::string the(Site const& site) {
   return fmt::format("the {} at {}", ptx_name(site.instruction), place_text(site.where));
 }
 
+/// The thread that made the access, by its index in the CTA; -1: several lanes of a warp did.
+int thread_of(GlobalRows const& rows) { return rows.lane < 0 ? -1 : 32 * rows.warp + rows.lane; }
+
+/// What is missing between the first access and a release of its CTA that does not cover it.
+std::string before_release(ClusterLog const& from, GlobalOrder const& order, GlobalRows const& rows,
+                           Releases const& of_cta) {
+  int const thread = thread_of(rows);
+  auto const own = std::find_if(of_cta.all.begin(), of_cta.all.end(), [&](std::uint32_t id) {
+    return order.release(id).thread == thread;
+  });
+  Release const& release = order.release(own != of_cta.all.end() ? *own : of_cta.all.front());
+  bool const same = release.thread == thread;
+  if (from.sites[rows.site].async)
+    return fmt::format(
+        "a bulk_wait_group<0> by warp {} lane {}, which issued the first access,{} "
+        "before {}",
+        rows.warp, rows.lane, same ? "" : " and then a cta::sync,", the(release.by));
+  if (!same) return fmt::format("a cta::sync between the first access and {}", the(release.by));
+  if (release.by.instruction != Instruction::fence)
+    return fmt::format("the first access, which follows {}, before that", the(release.by));
+  return fmt::format(
+      "a fence_acq_rel<Scope::gpu> between the first access, which follows {}, and "
+      "the atomic after it",
+      the(release.by));
+}
+
 /// What would order the two. Where a release and an acquire lead from the one CTA to the other,
-/// what lacks is a barrier between them and the accesses.
+/// what lacks is a barrier between them and the accesses; where nobody acquires what was observed,
+/// a fence.
 std::string order_text(std::vector<ClusterLog> const& logs, GlobalOrder const& order,
                        Race const& race) {
   ClusterLog const& from = logs[race.earlier.log];
@@ -213,11 +240,25 @@ std::string order_text(std::vector<ClusterLog> const& logs, GlobalOrder const& o
     look(race.earlier, race.later);
     for (auto const& [one, other] : race.others) look(one, other);
     std::string text;
-    if (!covered) text = fmt::format("a cta::sync between the first access and {}", release);
+    if (!covered) text = before_release(from, order, *race.earlier.rows, of_cta);
     if (!known)
       text += fmt::format("{}a cta::sync between {} and the second access",
                           text.empty() ? "" : ", and ", the(acquire.by));
     if (!text.empty()) return text + " would order them";
+  }
+  for (ClusterOrder::Observed const& seen : to.observed) {
+    if (seen.cta != race.later.rows->cta || !order.reaches({{seen.release}, {}}, of_cta)) continue;
+    std::string text = waited.empty() ? "" : waited + ", and ";
+    if (waited.empty() &&
+        (race.earlier.rows->cover == 0 ||
+         !order.reaches({{seen.release}, {}}, from.covers[race.earlier.rows->cover])))
+      text = before_release(from, order, *race.earlier.rows, of_cta) + ", and ";
+    return text + (seen.thread == thread_of(*race.later.rows)
+                       ? fmt::format("a {} between {} and the second access would order them",
+                                     scope, the(seen.by))
+                       : fmt::format("a {} after {}, before the barrier that lets the others go "
+                                     "on, would order them",
+                                     scope, the(seen.by)));
   }
   return fmt::format(
       "{}a {} and then an atomic by the first, an atomic that sees that one's and then such a fence by the second, "

@@ -19,6 +19,7 @@ struct ClusterLog {
   std::vector<Releases> foreigns;  ///< by GlobalSite::foreign: releases of other clusters
   std::vector<Releases> covers;    ///< by GlobalRows::cover: releases of its own
   std::vector<ClusterOrder::Acquire> acquires;
+  std::vector<ClusterOrder::Observed> observed;
 };
 
 /// The data races between the clusters of a launch, each pair of source lines once for each

@@ -89,6 +89,7 @@ void ClusterOrder::start(GlobalOrder& order, std::int64_t cluster, bool strict) 
   cluster_ = cluster;
   strict_ = strict;
   threads_.clear();
+  observers_.clear();
   acquires_.clear();
   walked_.clear();
   own_.clear();
@@ -137,6 +138,7 @@ void ClusterOrder::fence(GlobalActor const& who, bool of_cta, SourceLocation whe
                          CausalPast past) {
   ThreadState& state = this->state(who);
   Site const by{where, Instruction::fence};
+  if (!strict_ && !of_cta) observe_others(who, state);
   state.observed = take(who, state.observed, of_cta, by);
   // A wide fence goes on to release what came before it.
   if (of_cta && state.fence && !state.fence->of_cta) return;
@@ -169,6 +171,32 @@ bool ClusterOrder::take_others(GlobalActor const& who, ThreadState& state) {
     taken = by.time;
   }
   return any;
+}
+
+/// What other threads of the CTA have observed, and the thread knows of since: programs have one
+/// thread count a counter up, meet at a barrier, and fence in every thread (PyTorch's Reduce.cuh).
+void ClusterOrder::observe_others(GlobalActor const& who, ThreadState& state) {
+  for (int const number : observers_) {
+    ThreadState const& other = threads_[number];
+    if (&other == &state || number / 1024 != who.cta) continue;
+    std::size_t& taken = state.overseen[number];
+    for (; taken < other.seen.size(); ++taken) {
+      Observed const& seen = other.seen[taken];
+      if (!who.causality->known(who.knower, static_cast<int>(other.agent),
+                                static_cast<Time>(seen.time)))
+        break;
+      add(state.observed, seen.release);
+    }
+  }
+}
+
+std::vector<ClusterOrder::Observed> ClusterOrder::observed() const {
+  std::vector<Observed> all;
+  for (int const number : observers_) {
+    std::vector<Observed> const& seen = threads_.at(number).seen;
+    all.insert(all.end(), seen.begin(), seen.end());
+  }
+  return all;
 }
 
 void ClusterOrder::acquire(GlobalActor const& who, std::uintptr_t address, bool of_cta,
@@ -213,10 +241,18 @@ bool ClusterOrder::acquired(GlobalActor const& who, int agent, Time time) const 
   });
 }
 
-void ClusterOrder::atomic(GlobalActor const& who, std::uintptr_t address, bool reads, bool writes) {
+void ClusterOrder::atomic(GlobalActor const& who, std::uintptr_t address, bool reads, bool writes,
+                          Site by) {
   ThreadState& state = this->state(who);
   if (reads) {
-    for (std::uint32_t const id : order_->at(address)) add(state.observed, id);
+    for (std::uint32_t const id : order_->at(address)) {
+      add(state.observed, id);
+      if (order_->release(id).cluster == cluster_ || contains(state.seen_ids, id)) continue;
+      add(state.seen_ids, id);
+      if (state.seen.empty()) observers_.push_back(who.cta * 1024 + who.thread);
+      state.agent = who.agent;
+      state.seen.push_back({id, who.time, who.cta, who.thread, by});
+    }
   }
   if (!writes) return;
   if (!strict_ && take_others(who, state) && state.release) {

@@ -129,8 +129,8 @@ class GlobalOrder {
 /// threads are Causality's.
 class ClusterOrder {
  public:
-  /// `strict`: an atomic releases what its own thread has fenced, and no more
-  /// (Options::strict.fences).
+  /// `strict`: an atomic releases what its own thread has fenced, a fence acquires what its own
+  /// thread has observed, and no more (Options::strict.fences).
   void start(GlobalOrder& order, std::int64_t cluster, bool strict);
   GlobalOrder& launch() { return *order_; }
   /// Whether anything has been acquired or released: if not, `foreign` and `cover` are 0 for all.
@@ -146,7 +146,7 @@ class ClusterOrder {
   CausalPast own_past(GlobalActor const& who);
   /// A relaxed access of the thread `who`: one that reads observes releases, one that writes
   /// releases what a fence before it covers.
-  void atomic(GlobalActor const& who, std::uintptr_t address, bool reads, bool writes);
+  void atomic(GlobalActor const& who, std::uintptr_t address, bool reads, bool writes, Site by);
   /// A load that acquires, and a store that releases; `of_cta`: their scope leaves other
   /// clusters out.
   void acquire(GlobalActor const& who, std::uintptr_t address, bool of_cta, SourceLocation where);
@@ -171,6 +171,16 @@ class ClusterOrder {
     Site by;
   };
   std::vector<Acquire> const& acquires() const { return acquires_; }
+  /// A release of another cluster that a thread of this one has observed by a relaxed access.
+  struct Observed {
+    std::uint32_t release;
+    std::uint32_t time;  ///< of the first such access
+    int cta;             ///< rank in the cluster
+    int thread;          ///< index in the CTA
+    Site by;
+  };
+  /// All of them.
+  std::vector<Observed> observed() const;
 
  private:
   struct ThreadState {
@@ -181,8 +191,13 @@ class ClusterOrder {
     GlobalActor fenced_by;                  ///< who and when, of `fence`
     /// by thread: the time of its latest fence that is in `fence`
     std::map<int, std::uint32_t> taken;
+    std::uint32_t agent = 0;              ///< the thread's, of `seen`
+    std::vector<Observed> seen;           ///< whether a fence has followed or not, in order of time
+    std::vector<std::uint32_t> seen_ids;  ///< of `seen`, sorted
+    std::map<int, std::size_t> overseen;  ///< by thread: how much of its `seen` a fence has taken
   };
   bool take_others(GlobalActor const& who, ThreadState& state);
+  void observe_others(GlobalActor const& who, ThreadState& state);
   /// The thread acquires releases of other clusters; returns those that the scopes leave out.
   std::vector<std::uint32_t> take(GlobalActor const& who,
                                   std::vector<std::uint32_t> const& releases, bool of_cta,
@@ -197,6 +212,7 @@ class ClusterOrder {
   std::int64_t cluster_ = 0;
   bool strict_ = false;
   std::map<int, ThreadState> threads_;
+  std::vector<int> observers_;  ///< those of threads_ that have seen something
   std::vector<Acquire> acquires_;
   std::map<std::uint32_t, GlobalOrder::Walked> walked_;  ///< by agent
   std::vector<std::uint32_t> own_;                       ///< releases

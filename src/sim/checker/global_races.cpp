@@ -171,7 +171,7 @@ void GlobalRaces::strong(StrongAccess const& access) {
   } else if (releases) {
     order_.release(who, word, narrow, access.where, past(who));
   } else {
-    order_.atomic(who, word, access.reads, access.writes);
+    order_.atomic(who, word, access.reads, access.writes, {access.where, access.instruction});
   }
 }
 
@@ -217,6 +217,7 @@ ClusterLog GlobalRaces::finish() {
   log.foreigns = order_.foreigns();
   log.covers = order_.covers();
   log.acquires = order_.acquires();
+  log.observed = order_.observed();
   return log;
 }
 

@@ -78,11 +78,13 @@ void RaceShadow::reset(std::size_t bytes) {
   free_reader_ = 0;
   splits_.clear();
   free_splits_.clear();
+  under_.clear();
 }
 
 std::size_t RaceShadow::bytes() const {
   return writers_.capacity() * sizeof(Stamp) + heads_.capacity() * sizeof(std::uint32_t) +
-         readers_.capacity() * sizeof(Reader) + splits_.capacity() * sizeof(Split);
+         readers_.capacity() * sizeof(Reader) + splits_.capacity() * sizeof(Split) +
+         under_.size() * (sizeof(Split) + sizeof(std::uint64_t));
 }
 
 void RaceShadow::push(std::uint32_t piece, Reader const& reader) {
@@ -448,6 +450,15 @@ void RaceShadow::set_writers(std::uint32_t offset, std::uint32_t n, Stamp stamp)
   });
 }
 
+RaceShadow::Split RaceShadow::stamps_of(std::uint32_t word) const {
+  Stamp const& writer = writers_[word];
+  if (writer.agent == kSplit && writer.time != 0)
+    return splits_[static_cast<std::size_t>(writer.time)];
+  Split all;
+  all.fill(writer);
+  return all;
+}
+
 /// Those who have met are all kept as readers: a write must come after each of them.
 bool RaceShadow::strong(int thread, std::uint32_t offset, std::uint32_t n, std::uint16_t site,
                         bool write, SiteTable const& sites, Conflict& conflict) {
@@ -455,10 +466,32 @@ bool RaceShadow::strong(int thread, std::uint32_t offset, std::uint32_t n, std::
   auto const known = [&](int agent, Time time, Reader const& reader) {
     return meets(reader.site) || causality_.seen(thread, agent, time);
   };
+  // A byte's last writer that is not strong, below those that are.
+  auto const plain = [&](std::uint32_t word, std::size_t byte, Stamp const& last) {
+    if (!meets(last.site)) return last;
+    auto const under = under_.find(word);
+    return under != under_.end() ? under->second[byte] : Stamp{};
+  };
   bool ordered = each_word(offset, n, [&](std::uint32_t word, std::uint32_t bytes) {
-    return writer_known(thread, word, bytes, conflict) || meets(conflict.site);
+    if (under_.empty() && (writer_known(thread, word, bytes, conflict) || meets(conflict.site)))
+      return true;
+    Split const last = stamps_of(word);
+    for (std::uint32_t b = 0; b < 4; ++b) {
+      Stamp const stamp = plain(word, b, last[b]);
+      if ((bytes >> b & 1) == 0 || stamp.time == 0 || this->ordered(thread, stamp)) continue;
+      conflict = {4 * word + b, stamp.agent, false, true, false, stamp.site, stamp.time};
+      return false;
+    }
+    return true;
   });
   if (write) {
+    each_word(offset, n, [&](std::uint32_t word, std::uint32_t) {
+      Split last = stamps_of(word);
+      for (std::size_t b = 0; b < 4; ++b) last[b] = plain(word, b, last[b]);
+      if (std::any_of(last.begin(), last.end(), [](Stamp const& s) { return s.time != 0; }))
+        under_[word] = last;
+      return true;
+    });
     ordered = ordered && each_piece(offset, n, [&](std::uint32_t piece, std::uint32_t bytes) {
                 return heads_[piece] == 0 || readers_known(piece, bytes, thread, known, conflict);
               });
@@ -470,6 +503,11 @@ bool RaceShadow::strong(int thread, std::uint32_t offset, std::uint32_t n, std::
 
 void RaceShadow::written(std::uint32_t offset, std::uint32_t n, Stamp stamp) {
   set_writers(offset, n, stamp);
+  if (!under_.empty()) [[unlikely]]
+    each_word(offset, n, [&](std::uint32_t word, std::uint32_t bytes) {
+      if (bytes == 0xf) under_.erase(word);
+      return true;
+    });
   each_piece(offset, n, [&](std::uint32_t piece, std::uint32_t bytes) {
     if (heads_[piece] != 0) drop_readers(piece, whole_words(bytes));
     return true;

@@ -172,6 +172,7 @@ class RaceShadow {
   void split(std::uint32_t word, std::uint32_t bytes, Stamp stamp);
   void set_writer(std::uint32_t word, Stamp stamp);
   void set_writers(std::uint32_t offset, std::uint32_t n, Stamp stamp);
+  Split stamps_of(std::uint32_t word) const;
 
   Causality const& causality_;
   std::vector<Stamp> writers_;        ///< of each word
@@ -180,6 +181,9 @@ class RaceShadow {
   std::uint32_t free_reader_ = 0;
   std::vector<Split> splits_;
   std::vector<std::uint32_t> free_splits_;
+  /// Of words whose last writer is strong: who wrote each byte last that is not. Those who are
+  /// strong may meet one another, and each must come after that one.
+  std::unordered_map<std::uint32_t, Split> under_;
 };
 
 }  // namespace tegula::sim

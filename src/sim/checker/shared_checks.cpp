@@ -163,7 +163,7 @@ void Checker::shared_findings(Cta& cta, SharedAccess const& access) {
                     cta.shared_place(at), ptx_name(reader->instruction), issuer_text(*reader)),
         {reader->where,
          {reader->cta, reader->thread / 32, reader->thread % 32},
-         cta.in_flight().order_text(*reader, true)});
+         order_after_read(cta, *reader)});
     return;
   }
   int const in_mbarrier = first_other(state, bytes, kMbarrier, 0);
@@ -187,6 +187,28 @@ void Checker::shared_findings(Cta& cta, SharedAccess const& access) {
                fmt::format("{} reads {}, which nobody has written", ptx_name(instruction),
                            cta.shared_place(at)));
   }
+}
+
+/// What would order a write by the current thread after an operation in flight that reads the byte.
+/// Where nothing says that the operation is to come first, also what would order it after.
+std::string Checker::order_after_read(Cta const& cta, InFlight const& reader) {
+  SharedRange const& completes = reader.mbarrier;
+  Cta& owner = cta.cluster().cta(completes.cta);
+  MbarrierState const* const mbarrier =
+      completes.bytes == 0 ? nullptr : owner.mbarrier_at(completes.address);
+  std::string const order = mbarrier == nullptr ? cta.in_flight().order_text(reader, true)
+                                                : order_of_phase(cta, completes, mbarrier->phase,
+                                                                 reader.remembered.phase, "");
+  Thread const& self = cta.current_thread();
+  Thread const& issuer = cta.cluster().cta(reader.cta).thread(reader.thread);
+  bool const together =
+      reader.by_warpgroup() && self.cta == issuer.cta && self.index / 128 == issuer.index / 128;
+  if (!races_ || together ||
+      agents_.causality().known(self.agent, issuer.agent,
+                                static_cast<Time>(reader.remembered.issued)))
+    return order;
+  return fmt::format("{}; where the {} is to read what is written, a barrier between the two would",
+                     order, ptx_name(reader.instruction));
 }
 
 Checker::Pending Checker::pending_write(Cta const& cta, std::uint32_t address) {

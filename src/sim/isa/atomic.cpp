@@ -9,10 +9,19 @@ namespace tegula::sim {
 
 namespace {
 
+/// The instruction of a strong load, or store.
+Instruction load_of(MemoryOrder order) {
+  return order == MemoryOrder::acquire ? Instruction::ld_acquire : Instruction::ld_relaxed;
+}
+Instruction store_of(MemoryOrder order) {
+  return order == MemoryOrder::release ? Instruction::st_release : Instruction::st_relaxed;
+}
+
 /// Performs an atomic on the word, and returns what was there.
 std::uint64_t change(Cta& cta, AtomicOp op, AtomicType type, void* word, StrongAccess access,
                      std::uint64_t value, std::uint64_t expected) {
   if (word == nullptr) return ~std::uint64_t{0};
+  access.instruction = access.shared ? Instruction::atom_shared : Instruction::atom;
   access.address = word;
   access.bytes = bytes_of(type);
   access.reads = true;
@@ -60,6 +69,7 @@ void load(Cta& cta, void* value, void* address, StrongAccess access) {
     return;
   }
   cta.cluster().watch_read(address, access.shared, access.where);
+  access.instruction = load_of(access.order);
   access.address = address;
   access.reads = true;
   if (cta.checking()) cta.observers().strong_access_performed(cta, access);
@@ -68,19 +78,12 @@ void load(Cta& cta, void* value, void* address, StrongAccess access) {
 
 void store(Cta& cta, void* address, void const* value, StrongAccess access) {
   if (address == nullptr) return;
+  access.instruction = store_of(access.order);
   access.address = address;
   access.writes = true;
   if (cta.checking()) cta.observers().strong_access_performed(cta, access);
   cta.cluster().progressed();
   std::memcpy(address, value, static_cast<std::size_t>(access.bytes));
-}
-
-/// The instruction of a strong load, or store.
-Instruction load_of(MemoryOrder order) {
-  return order == MemoryOrder::acquire ? Instruction::ld_acquire : Instruction::ld_relaxed;
-}
-Instruction store_of(MemoryOrder order) {
-  return order == MemoryOrder::release ? Instruction::st_release : Instruction::st_relaxed;
 }
 
 /// What is stored, kept for later.

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <exception>
+
 #include "isa/current_cta.hpp"
 #include "isa/tcgen05.hpp"
 #include "isa/wgmma.hpp"
@@ -24,6 +26,35 @@ void touch_register(void const* place, SourceLocation where) {
       {load->where, {-1, -1, -1}, "a tcgen05_wait_ld before the access would order them"});
   // Later, what was on the thread's stack may be there no more.
   cta->in_flight().land(*load);
+}
+
+void use_fragment(void const* first, int bytes, FragmentUse use) noexcept {
+  Cta* const cta = running_cta();
+  if (cta == nullptr) return;
+  // A thread that leaves its kernel early has its finding.
+  bool const report = cta->checking() && std::uncaught_exceptions() == 0;
+  use_wgmma_fragment(*cta, first, bytes, use, report);
+  if (cta->current_warp().tensor_loads.operations().empty()) return;
+  for (int at = 0; at < bytes; at += 4) {
+    void const* const place = static_cast<char const*>(first) + at;
+    InFlight* const load = being_loaded(cta->current_warp(), cta->current_thread().lane, place);
+    if (load == nullptr) continue;
+    if (report)
+      cta->report(FindingKind::register_race, load->where, cta->here(), "", "",
+                  fmt::format("the fragment that this tcgen05.ld loads {} while it is in flight",
+                              text_of(use).verb),
+                  {{},
+                   {-1, -1, -1},
+                   fmt::format("a tcgen05_wait_ld before {} would order them", text_of(use).noun)});
+    cta->in_flight().land(*load);
+  }
+}
+
+FragmentUseText text_of(FragmentUse use) {
+  constexpr FragmentUseText texts[] = {{"is copied", "the copy"},
+                                       {"is assigned to", "the assignment"},
+                                       {"goes out of scope", "the end of that scope"}};
+  return texts[static_cast<int>(use)];
 }
 
 }  // namespace tegula::sim

@@ -78,8 +78,10 @@ void collect(WgmmaAccumulators& accumulators) {
 }
 
 void poison(WgmmaAccumulators& accumulators) {
-  for (std::uint32_t* const registers : accumulators.registers)
-    std::fill_n(registers, d_registers(accumulators.op), WgmmaAccumulators::kPoison);
+  for (std::uint32_t* const registers : accumulators.registers) {
+    if (registers != nullptr)
+      std::fill_n(registers, d_registers(accumulators.op), WgmmaAccumulators::kPoison);
+  }
   accumulators.poisoned = true;
 }
 
@@ -90,6 +92,7 @@ bool find_changed(WgmmaAccumulators const& accumulators, int& thread, int& numbe
       halves ? WgmmaAccumulators::kPoison : WgmmaAccumulators::kPoison * 0x1'0000'0001ull;
   for (int t = 0; t < kThreads; ++t) {
     std::uint32_t const* const registers = accumulators.registers[static_cast<std::size_t>(t)];
+    if (registers == nullptr) continue;
     int changed = -1;
     for_each_pair(accumulators.op, t, [&](int r, int at) {
       std::uint64_t const expected =
@@ -124,6 +127,7 @@ std::string register_text(MmaSpec const& op, int thread, int number) {
 void gather(std::array<std::uint32_t const*, kThreads> const& registers,
             std::uint8_t (*rows)[kWgmmaRowBytes]) {
   for (int t = 0; t < kThreads; ++t) {
+    if (registers[static_cast<std::size_t>(t)] == nullptr) continue;
     int const row = fragment(t).row;
     for (int q = 0; q < 4; ++q)
       std::memcpy(rows[row + 8 * (q % 2)] + 4 * (t % 4) + 16 * (q / 2),
@@ -200,6 +204,20 @@ class WgmmaOperation final : public InFlight {
     return a >= 0 ? fmt::format("register {} of A", a) : std::string();
   }
 
+  /// Whether accumulators, or registers of A, of the warpgroup's thread `t` are among these bytes.
+  bool has_accumulators(int t, void const* first, int bytes) const {
+    return overlap(accumulators_->registers[static_cast<std::size_t>(t)], d_registers(op_), first,
+                   bytes);
+  }
+  bool has_a(int t, void const* first, int bytes) const {
+    return overlap(a_registers_[static_cast<std::size_t>(t)], 4, first, bytes);
+  }
+  /// They are the thread's no more.
+  void leave_accumulators(int t) {
+    accumulators_->registers[static_cast<std::size_t>(t)] = nullptr;
+  }
+  void leave_a(int t) { a_registers_[static_cast<std::size_t>(t)] = nullptr; }
+
   /// A's registers are still what they were.
   void check_a(Cta& cta) const;
 
@@ -208,7 +226,15 @@ class WgmmaOperation final : public InFlight {
     alignas(64) std::uint8_t row[256][kWgmmaRowBytes];
   };
 
-  /// The results go to the threads that still run.
+  static bool overlap(std::uint32_t const* registers, int count, void const* first, int bytes) {
+    auto const own = reinterpret_cast<std::uintptr_t>(registers),
+               other = reinterpret_cast<std::uintptr_t>(first);
+    return registers != nullptr && own < other + static_cast<std::uintptr_t>(bytes) &&
+           other < own + 4 * static_cast<std::uintptr_t>(count);
+  }
+
+  /// The results go to the threads that still run, and to the registers that are still the
+  /// operation's: where something else has been written since, an array may be no more.
   void deposit(Cta& cta) {
     WgmmaAccumulators& own = *accumulators_;
     int const first = thread / kThreads * kThreads;
@@ -225,9 +251,13 @@ class WgmmaOperation final : public InFlight {
     for (int t = 0; t < kThreads; ++t) {
       if (cta.thread(first + t).finished) continue;
       std::uint32_t* const registers = own.registers[static_cast<std::size_t>(t)];
+      if (registers == nullptr) continue;
       for_each_pair(own.op, t, [&](int r, int at) {
         std::uint64_t const both = in_registers(own.op, own.tile.data() + at);
-        std::memcpy(registers + r, &both, own.op.d == DType::f16 ? 4 : 8);
+        for (int i = 0; i < (own.op.d == DType::f16 ? 1 : 2); ++i) {
+          if (!own.poisoned || registers[r + i] == WgmmaAccumulators::kPoison)
+            registers[r + i] = static_cast<std::uint32_t>(both >> (32 * i));
+        }
       });
     }
     own.poisoned = false;
@@ -252,6 +282,7 @@ void WgmmaOperation::check_a(Cta& cta) const {
     for (int byte = 0; byte < kWgmmaRowBytes; ++byte) {
       if (now.row[row][byte] == a_in_registers_->row[row][byte]) continue;
       int const t = row / 16 * 32 + row % 8 * 4 + byte % 16 / 4;
+      if (a_registers_[static_cast<std::size_t>(t)] == nullptr) continue;
       cta.report(
           FindingKind::register_race, where, {cta.rank(), (first + t) / 32, t % 32}, "", "",
           fmt::format(
@@ -508,13 +539,14 @@ int registers_in_flight(Warpgroup const& group) {
   static thread_local std::vector<Run> runs;  // of the first thread
   runs.clear();
   auto const add = [](std::uint32_t const* registers, int count) {
+    if (registers == nullptr) return;
     if (runs.empty() || runs.back().begin != registers)
       runs.push_back({registers, registers + count});
   };
   for (InFlight const* const operation : group.wgmma.operations()) {
     auto const& own = *static_cast<WgmmaOperation const*>(operation);
     add(own.accumulators()->registers[0], d_registers(own.accumulators()->op));
-    if (own.first_a() != nullptr) add(own.first_a(), 4);
+    add(own.first_a(), 4);
   }
   std::sort(runs.begin(), runs.end(),
             [](Run const& a, Run const& b) { return std::less<>()(a.begin, b.begin); });
@@ -552,6 +584,32 @@ void check_wgmma_register(Cta& cta, void const* place, SourceLocation where) {
         {operation->where, kNobody,
          "a wgmma_wait_group that covers it before the access would order them"});
     return;
+  }
+}
+
+void use_wgmma_fragment(Cta& cta, void const* first, int bytes, FragmentUse use, bool report) {
+  if (cta.thread_index() / kThreads * kThreads + kThreads > cta.threads()) return;
+  int const thread = cta.thread_index() % kThreads;
+  Warpgroup const& group = cta.warpgroup();
+  for (InFlight* const operation : group.wgmma.operations()) {
+    auto& own = *static_cast<WgmmaOperation*>(operation);
+    bool const d = own.has_accumulators(thread, first, bytes), a = own.has_a(thread, first, bytes);
+    if (!d && !a) continue;
+    if (report)
+      cta.report(FindingKind::register_race, own.where, cta.here(), "", "",
+                 fmt::format("the fragment of its {} {} while this wgmma.mma_async is in flight{}",
+                             d ? "accumulators" : "A", text_of(use).verb,
+                             same_place(group.where, own.where)
+                                 ? ""
+                                 : fmt::format(", after the {} of {}", ptx_name(group.instruction),
+                                               place_text(group.where))),
+                 {{},
+                  kNobody,
+                  fmt::format("a wgmma_wait_group that covers it before {} would order them",
+                              text_of(use).noun)});
+    if (use != FragmentUse::destroyed) continue;
+    if (d) own.leave_accumulators(thread);
+    if (a) own.leave_a(thread);
   }
 }
 

@@ -6,10 +6,13 @@
 #include <atomic>
 #include <cstring>
 #include <exception>
+#include <future>
 #include <limits>
 #include <map>
 #include <mutex>
 #include <stdexcept>
+#include <string>
+#include <system_error>
 #include <thread>
 
 #include "checker/launch_tensors.hpp"
@@ -323,10 +326,29 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
   if (workers == 1) {
     work(*kept[0]);
   } else {
+    // They begin when all are there: clusters that wait for each other need a thread each.
     std::vector<std::thread> threads;
-    for (std::int64_t i = 0; i < workers; ++i)
-      threads.emplace_back([&, i] { work(*kept[static_cast<std::size_t>(i)]); });
+    std::promise<bool> start;
+    std::shared_future<bool> const begins = start.get_future().share();
+    std::string refused;
+    try {
+      for (std::int64_t i = 0; i < workers; ++i)
+        threads.emplace_back([&, i, begins] {
+          if (begins.get()) work(*kept[static_cast<std::size_t>(i)]);
+        });
+    } catch (std::system_error const& error) {
+      refused = error.what();
+    }
+    // Of other clusters those threads that there are do all the work.
+    bool const enough = refused.empty() || !baton;
+    start.set_value(enough);
+    if (enough && threads.empty()) work(*kept[0]);
     for (std::thread& thread : threads) thread.join();
+    if (!enough)
+      throw std::runtime_error(fmt::format(
+          "launch of {}: its {} clusters wait for each other and need a host thread each, and the "
+          "system starts {} ({})",
+          kernel.name, workers, threads.size(), refused));
   }
   if (failure) std::rethrow_exception(failure);
   if (replay && replay->unmade())

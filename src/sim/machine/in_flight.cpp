@@ -282,6 +282,16 @@ bool InFlightQueue::completes_on(int cta, std::uint32_t mbarrier) const {
   });
 }
 
+std::int64_t InFlightQueue::bytes_for(int cta, std::uint32_t mbarrier) const {
+  std::int64_t bytes = 0;
+  for (auto const& operation : operations_) {
+    if (!operation->landed_ && !operation->arrives && operation->mbarrier.cta == cta &&
+        operation->mbarrier.address == mbarrier)
+      bytes += operation->mbarrier.bytes;
+  }
+  return bytes;
+}
+
 void InFlightQueue::check_exit(Cta& cta) {
   auto const of_cta = [&](std::vector<SharedRange> const& ranges) {
     return std::find_if(ranges.begin(), ranges.end(),

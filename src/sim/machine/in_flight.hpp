@@ -83,6 +83,7 @@ struct Remembered {
   bool in_order = true;       ///< checker: nothing was found that forbids it to write
   bool after_grids = false;   ///< checker: it was issued after a griddepcontrol.wait
   std::int64_t phase = 0;     ///< checker: of the mbarrier that it completes on, when it was issued
+  std::int64_t issued = 0;    ///< checker: when that was
   std::uint32_t global_site = 0;
   /// checker: its site and its issue, for what it does to global memory
   std::uint32_t global_time = 0;
@@ -250,6 +251,8 @@ class InFlightQueue {
   bool land_oldest();
   /// Whether an operation that has not landed is to complete on the mbarrier.
   bool completes_on(int cta, std::uint32_t mbarrier) const;
+  /// The bytes that such operations complete there.
+  std::int64_t bytes_for(int cta, std::uint32_t mbarrier) const;
   /// Somebody has waited for it, or (`for_nobody`) nobody can: what it touched may be
   /// touched again.
   void retire(InFlight& operation, bool for_nobody = false);

@@ -25,6 +25,11 @@ std::string lacking(MbarrierState const& mbarrier) {
   if (mbarrier.tx < 0)
     text += fmt::format("{} {} bytes more than it expects", text.empty() ? "which has" : " and has",
                         -mbarrier.tx);
+  if (mbarrier.pending != 0 && mbarrier.adds.line != 0)
+    text += fmt::format(
+        ": a cp.async.mbarrier.arrive ({}) makes an arrival that it has added to the count, and "
+        "cp_async_mbarrier_arrive_noinc one of those that init has counted",
+        place_text(mbarrier.adds));
   return text;
 }
 
@@ -112,6 +117,17 @@ void Cta::expect_tx(Instruction instruction, MbarrierState& mbarrier, std::int64
          fmt::format("{} of {} bytes on {}: it takes 0 to {}", ptx_name(instruction), bytes,
                      shared_place(mbarrier.address), kMbarrierLimit));
   }
+  if (check_ && instruction == Instruction::mbarrier_expect_tx && bytes > 0 &&
+      mbarrier.pending == 0 && mbarrier.tx > 0 &&
+      mbarrier.tx <= in_flight().bytes_for(rank_, mbarrier.address)) {
+    report(
+        FindingKind::mbarrier_misuse, where, here(), buffer_name(mbarrier.address),
+        shared_place(mbarrier.address),
+        fmt::format("{} of {} bytes on {} when the phase has had its arrivals, and what it "
+                    "expects is in flight: the phase may be over before",
+                    ptx_name(instruction), bytes, shared_place(mbarrier.address)),
+        {{}, {-1, -1, -1}, "the expect_tx before the last arrival of the phase would order them"});
+  }
   mbarrier.tx += bytes;
   check_tx(instruction, mbarrier, where, here());
 }
@@ -175,6 +191,7 @@ void Cta::arrive(MbarrierState& mbarrier, InFlight& operation, Culprit who) {
 void Cta::expect_arrival(Instruction instruction, MbarrierState& mbarrier, SourceLocation where) {
   if (mbarrier.pending < kMbarrierLimit) {
     ++mbarrier.pending;
+    mbarrier.adds = where;
     return;
   }
   report(FindingKind::mbarrier_misuse, where, here(), buffer_name(mbarrier.address),

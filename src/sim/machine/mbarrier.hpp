@@ -31,6 +31,8 @@ struct MbarrierState {
   int pending = 0;  ///< of them, those that the current phase still lacks
   /// bytes that the current phase still expects; negative where they came first
   std::int64_t tx = 0;
+  SourceLocation
+      adds;  ///< of its latest cp.async.mbarrier.arrive that adds to `pending`; line 0: none
   std::int64_t phase = 0;  ///< phases that are complete: the parity of the current one is phase % 2
   std::vector<Thread*> waiters;  ///< for the current phase
   std::vector<Landed> landed;    ///< operations that nobody has waited for

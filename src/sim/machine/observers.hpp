@@ -62,6 +62,7 @@ struct GlobalUse {
 /// A strong access of the current thread, which has been performed: an atomic, or a strong load
 /// or store.
 struct StrongAccess {
+  Instruction instruction = Instruction::none;
   void const* address = nullptr;  ///< of memory of the host
   int bytes = 0;
   bool shared = false;  ///< it is shared memory
