@@ -30,6 +30,29 @@ inline std::uint32_t b_code(std::uint32_t const (*b)[2], DType operand, int k, i
   return (b[lane][byte / 16] >> (byte % 4 * 8)) & (bits == 32 ? ~0u : (1u << bits) - 1);
 }
 
+/// What a code of few bits stands for: 1.f 2^(e - bias), or 0.f 2^(1 - bias).
+inline double small_float(int exponent_bits, int fraction_bits, unsigned code) {
+  int const fraction = static_cast<int>(code & ((1u << fraction_bits) - 1)),
+            exponent = static_cast<int>(code >> fraction_bits & ((1u << exponent_bits) - 1)),
+            bias = (1 << (exponent_bits - 1)) - 1;
+  bool const negative = (code >> (exponent_bits + fraction_bits) & 1) != 0;
+  double const one = exponent == 0 ? 0 : 1;
+  double const size =
+      std::ldexp(one + std::ldexp(fraction, -fraction_bits), std::max(exponent, 1) - bias);
+  return negative ? -size : size;
+}
+
+/// The code of element k of a row of tcgen05.mma of less than 16 bits: 16 begin at each 16 bytes,
+/// bit after bit.
+inline std::uint32_t packed_code(DType type, std::uint8_t const* row, int k) {
+  unsigned code = 0;
+  for (int bit = 0; bit < bits(type); ++bit) {
+    int const at = 128 * (k / 16) + bits(type) * (k % 16) + bit;
+    code |= (row[at / 8] >> at % 8 & 1u) << bit;
+  }
+  return code;
+}
+
 inline double value_of(DType operand, std::uint32_t code) {
   switch (operand) {
     case DType::f16:
@@ -46,6 +69,12 @@ inline double value_of(DType operand, std::uint32_t code) {
       return to_float(float_e4m3{static_cast<std::uint8_t>(code)});
     case DType::e5m2:
       return to_float(float_e5m2{static_cast<std::uint8_t>(code)});
+    case DType::e2m3:
+      return small_float(2, 3, code);
+    case DType::e3m2:
+      return small_float(3, 2, code);
+    case DType::e2m1:
+      return small_float(2, 1, code);
     default:
       return 0;
   }
@@ -53,7 +82,20 @@ inline double value_of(DType operand, std::uint32_t code) {
 
 /// The least exponent of a normal number.
 inline int least_exponent(DType operand) {
-  return operand == DType::e4m3 ? -6 : operand == DType::f16 || operand == DType::e5m2 ? -14 : -126;
+  switch (operand) {
+    case DType::e4m3:
+      return -6;
+    case DType::f16:
+    case DType::e5m2:
+      return -14;
+    case DType::e3m2:
+      return -2;
+    case DType::e2m3:
+    case DType::e2m1:
+      return 0;
+    default:
+      return -126;
+  }
 }
 
 /// The exponent under which a finite, nonzero value is held: its own, but never below the
@@ -143,9 +185,9 @@ inline std::uint32_t mma_element(MmaSpec const& op, sim::Generation generation,
 }
 
 /// One element of D of wgmma, or of tcgen05.mma: `a` and `b` are the bytes of its row and its
-/// column, c its accumulator.
+/// column, c its accumulator, which counts 2^-scale_input_d.
 inline std::uint32_t wgmma_element(MmaSpec const& op, std::uint8_t const* a, std::uint8_t const* b,
-                                   bool scale_d, std::uint32_t c) {
+                                   bool scale_d, std::uint32_t c, int scale_input_d = 0) {
   int const bytes = element_bits(op) / 8;
   int const k = op.k;
   double x[32], y[32];
@@ -155,6 +197,8 @@ inline std::uint32_t wgmma_element(MmaSpec const& op, std::uint8_t const* a, std
       a_code |= static_cast<std::uint32_t>(a[i * bytes + byte]) << (8 * byte);
       b_code |= static_cast<std::uint32_t>(b[i * bytes + byte]) << (8 * byte);
     }
+    if (bits(op.a) < 8) a_code = packed_code(op.a, a, i);
+    if (bits(op.b) < 8) b_code = packed_code(op.b, b, i);
     x[i] = (op.negate_a ? -1 : 1) * value_of(op.a, a_code);
     y[i] = (op.negate_b ? -1 : 1) * value_of(op.b, b_code);
   }
@@ -167,12 +211,16 @@ inline std::uint32_t wgmma_element(MmaSpec const& op, std::uint8_t const* a, std
   bool const narrow = bytes == 1 && !is_tensor_memory_mma(op);
   int const fraction_bits = narrow ? 13 : 25;
   if (op.d == DType::f16) {
-    double const addend = scale_d ? to_float(half{static_cast<std::uint16_t>(c)}) : 0;
-    return binary16_nearest(dot_add(op.a, op.b, x, y, k, addend, -14, fraction_bits));
+    double const addend =
+        scale_d ? std::ldexp(double{to_float(half{static_cast<std::uint16_t>(c)})}, -scale_input_d)
+                : 0;
+    return binary16_nearest(
+        dot_add(op.a, op.b, x, y, k, addend, -14 - scale_input_d, fraction_bits));
   }
-  double const addend = scale_d ? __builtin_bit_cast(float, c) : 0;
-  return binary32_toward_zero(dot_add(op.a, op.b, x, y, k, addend, -126, fraction_bits),
-                              narrow ? 13 : 23);
+  double const addend =
+      scale_d ? std::ldexp(double{__builtin_bit_cast(float, c)}, -scale_input_d) : 0;
+  return binary32_toward_zero(
+      dot_add(op.a, op.b, x, y, k, addend, -126 - scale_input_d, fraction_bits), narrow ? 13 : 23);
 }
 
 }  // namespace tegula::oracle

@@ -12,12 +12,17 @@
 #include <vector>
 
 #include "mma_oracle.hpp"
+#include "random_operands.hpp"
 #include "thorough.hpp"
 
 namespace tegula {
 namespace {
 
 using Rows = std::uint8_t[128][sim::kWgmmaRowBytes];
+using oracle::draw_addend;
+using oracle::draw_rows;
+using oracle::Random;
+using oracle::Spread;
 
 double scale_of(DType type, std::uint8_t code) {
   return type == DType::ue8m0 ? to_float(float_ue8m0{code}) : to_float(float_ue4m3{code});
@@ -25,33 +30,10 @@ double scale_of(DType type, std::uint8_t code) {
 int scale_exponent(DType type, double scale) {
   return std::max(std::ilogb(scale), type == DType::ue8m0 ? -127 : -6);
 }
-/// What a code of few bits stands for: 1.f 2^(e - bias), or 0.f 2^(1 - bias).
-double small_float(int exponent_bits, int fraction_bits, unsigned code) {
-  int const fraction = static_cast<int>(code & ((1u << fraction_bits) - 1)),
-            exponent = static_cast<int>(code >> fraction_bits & ((1u << exponent_bits) - 1)),
-            bias = (1 << (exponent_bits - 1)) - 1;
-  bool const negative = (code >> (exponent_bits + fraction_bits) & 1) != 0;
-  double const one = exponent == 0 ? 0 : 1;
-  double const size =
-      std::ldexp(one + std::ldexp(fraction, -fraction_bits), std::max(exponent, 1) - bias);
-  return negative ? -size : size;
-}
-/// Element k of a row. Of mxf8f6f4 16 elements begin at each 16 bytes, bit after bit.
+/// Element k of a row.
 double element_of(ScaledMmaSpec const& op, DType type, std::uint8_t const* row, int k) {
   if (op.kind != ScaledMmaKind::mxf8f6f4) return to_float(float_e2m1x2{row[k / 2]}[k % 2]);
-  if (bits(type) == 8) return oracle::value_of(type, row[k]);
-  unsigned code = 0;
-  for (int bit = 0; bit < bits(type); ++bit) {
-    int const at = 128 * (k / 16) + bits(type) * (k % 16) + bit;
-    code |= (row[at / 8] >> at % 8 & 1u) << bit;
-  }
-  return type == DType::e2m3   ? small_float(2, 3, code)
-         : type == DType::e3m2 ? small_float(3, 2, code)
-                               : small_float(2, 1, code);
-}
-int least_exponent(DType type) {
-  if (bits(type) == 8) return oracle::least_exponent(type);
-  return type == DType::e3m2 ? -2 : 0;
+  return oracle::value_of(type, oracle::packed_code(type, row, k));
 }
 
 /// A term of the sum, and the exponent that counts for its alignment.
@@ -77,8 +59,8 @@ std::uint32_t expected(ScaledMmaSpec const& op, std::uint8_t const* a, std::uint
       double const of_a = element_of(op, op.a, a, k), of_b = element_of(op, op.b, b, k);
       sum += of_a * of_b;
       if (one_by_one && sum != 0)
-        exponent = oracle::held_exponent(of_a, least_exponent(op.a)) +
-                   oracle::held_exponent(of_b, least_exponent(op.b));
+        exponent = oracle::held_exponent(of_a, oracle::least_exponent(op.a)) +
+                   oracle::held_exponent(of_b, oracle::least_exponent(op.b));
     }
     if (x == 0 || y == 0 || (one_by_one && sum == 0)) continue;
     terms.push_back(
@@ -92,24 +74,6 @@ std::uint32_t expected(ScaledMmaSpec const& op, std::uint8_t const* a, std::uint
   return oracle::binary32_toward_zero(std::ldexp(whole, largest - kept));
 }
 
-/// Numbers whose low bits are of use.
-class Random {
- public:
-  explicit Random(std::uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15u + 1) {}
-  std::uint32_t next() {
-    state_ ^= state_ << 13;
-    state_ ^= state_ >> 7;
-    state_ ^= state_ << 17;
-    return static_cast<std::uint32_t>(state_ >> 16);
-  }
-
- private:
-  std::uint64_t state_;
-};
-
-/// How far apart exponents lie.
-enum class Spread { near, far, widest };
-
 std::uint8_t draw_scale(Random& random, DType type, Spread spread) {
   std::uint32_t const r = random.next();
   if (type == DType::ue4m3) {
@@ -119,26 +83,6 @@ std::uint8_t draw_scale(Random& random, DType type, Spread spread) {
   if (spread == Spread::widest) return static_cast<std::uint8_t>(r % 255);
   int const reach = spread == Spread::near ? 3 : 20;
   return static_cast<std::uint8_t>(127 - reach + static_cast<int>(r % (2u * reach + 1)));
-}
-
-void draw_rows(Random& random, DType type, Rows& rows) {
-  for (auto& row : rows) {
-    for (std::uint8_t& byte : row) {
-      do {
-        byte = static_cast<std::uint8_t>(random.next());
-      } while (bits(type) == 8 && !std::isfinite(oracle::value_of(type, byte)));
-    }
-  }
-}
-
-float draw_addend(Random& random, Spread spread) {
-  int const reach = spread == Spread::near ? 6 : spread == Spread::far ? 30 : 126;
-  int const exponent =
-      static_cast<int>(random.next() % (2u * static_cast<unsigned>(reach) + 1)) - reach;
-  float const fraction = static_cast<float>(random.next() & 0xffffffu) * 0x1p-24f;
-  float const value = std::ldexp(0.5f + fraction, exponent);
-  std::uint32_t const kind = random.next() % 8;
-  return kind == 0 ? 0.0f : kind % 2 == 0 ? value : -value;
 }
 
 struct Kind {

@@ -100,6 +100,13 @@ template <> struct Tcgen05KindText<Tcgen05Kind::tf32> { static constexpr char te
 template <> struct Tcgen05KindText<Tcgen05Kind::f8f6f4> {
   static constexpr char text[] = "f8f6f4";
 };
+template <> struct Tcgen05KindText<Tcgen05Kind::i8> { static constexpr char text[] = "i8"; };
+
+/// What follows enable-input-d: ", 3".
+constexpr MmaText scale_input_text(int scale) {
+  return scale == 0 ? MmaText() : MmaText().append(", ").append(scale);
+}
+template <int Scale> using ScaleInputText = MmaCharacters<scale_input_text(Scale)>;
 
 }  // namespace detail
 #endif
@@ -198,56 +205,73 @@ TEGULA_DEVICE void tcgen05_fence_after_thread_sync(
 #endif
 }
 
+namespace detail {
+/// scale-input-d is an immediate of four bits, of kinds f16 and tf32 alone.
+template <MmaSpec S, int Scale>
+inline constexpr bool takes_scale_input = Scale == 0 ||
+                                          (Scale > 0 && Scale < 16 && element_bits(S) >= 16);
+}  // namespace detail
+
 /// D(m, n) = A * B + (accumulate ? D : 0), with D in tensor memory, row i of it in lane i (m 64: in
-/// lane i of each 16, the next 16 rows 32 lanes on) and a column for each of its n; A and B in
-/// shared memory, given by matrix descriptors. Started by one thread; those of one thread, of one
-/// shape and kind, are performed in their order. From its start until a tcgen05_commit after it has
-/// arrived and been waited for, D belongs to the tensor core, and so do A and B as they are read.
+/// lane i of each 16, the next 16 rows 32 lanes on) and a column for each of its n, of which an
+/// element of f16 is the low half; A and B in shared memory, given by matrix descriptors, 16
+/// elements of 6 or 4 bits in the first of 16 bytes. Started by one thread; those of one thread, of
+/// one shape and kind, are performed in their order. From its start until a tcgen05_commit after it
+/// has arrived and been waited for, D belongs to the tensor core, and so do A and B as they are
+/// read.
 ///
 /// Of a pair of CTAs (S.ctas), one thread of one of them starts it. The even CTA has the first half
 /// of A's rows and of B's, the odd CTA the second, each in its own shared memory where the
 /// descriptors say. D lies at the same address of both: of m 256 a row of its half in each lane; of
 /// m 128 row i of its half in lane i, columns 0 to n / 2 - 1, and in lane 64 + i the others.
-template <MmaSpec S>
+///
+/// With `ScaleInputD` (kinds f16 and tf32), D = A * B + 2^-ScaleInputD D.
+template <MmaSpec S, int ScaleInputD = 0>
 TEGULA_DEVICE void tcgen05_mma(TensorAddr d, std::uint64_t a_descriptor, std::uint64_t b_descriptor,
                                bool accumulate,
                                [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
   static_assert(is_tensor_memory_mma(S) && S.operands == MmaOperands::ss,
                 "tcgen05_mma: the spec is of none with A in shared memory");
+  static_assert(detail::takes_scale_input<S, ScaleInputD>,
+                "tcgen05_mma: scale-input-d is 0 to 15, and 0 but of kinds f16 and tf32");
   constexpr std::uint32_t instruction = tcgen05_instruction_descriptor(S);
 #if TEGULA_GPU
   asm volatile(
-      "{ .reg .pred p; setp.ne.b32 p, %4, 0; tcgen05.mma.cta_group::%6.kind::%5 [%0], %1, %2, %3, p; }" ::
+      "{ .reg .pred p; setp.ne.b32 p, %4, 0; tcgen05.mma.cta_group::%6.kind::%5 [%0], %1, %2, %3, p%7; }" ::
           "r"(d),
       "l"(a_descriptor), "l"(b_descriptor), "r"(instruction),
       "r"(static_cast<std::uint32_t>(accumulate)),
-      "C"(detail::Tcgen05KindText<tcgen05_kind(S)>::text), "n"(S.ctas)
+      "C"(detail::Tcgen05KindText<tcgen05_kind(S)>::text), "n"(S.ctas),
+      "C"(detail::ScaleInputText<ScaleInputD>::value)
       : "memory");
 #else
   sim::tcgen05_mma(tcgen05_kind(S), S.operands, S.ctas, d, a_descriptor, b_descriptor, instruction,
-                   accumulate, where);
+                   accumulate, ScaleInputD, where);
 #endif
 }
 
 /// The same with A in tensor memory: row i in a lane as of D, its K elements packed into eight
 /// columns.
-template <MmaSpec S>
+template <MmaSpec S, int ScaleInputD = 0>
 TEGULA_DEVICE void tcgen05_mma_ts(
     TensorAddr d, TensorAddr a, std::uint64_t b_descriptor, bool accumulate,
     [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
   static_assert(is_tensor_memory_mma(S) && S.operands == MmaOperands::ts,
                 "tcgen05_mma_ts: the spec is of none with A in tensor memory");
+  static_assert(detail::takes_scale_input<S, ScaleInputD>,
+                "tcgen05_mma_ts: scale-input-d is 0 to 15, and 0 but of kinds f16 and tf32");
   constexpr std::uint32_t instruction = tcgen05_instruction_descriptor(S);
 #if TEGULA_GPU
   asm volatile(
-      "{ .reg .pred p; setp.ne.b32 p, %4, 0; tcgen05.mma.cta_group::%6.kind::%5 [%0], [%1], %2, %3, p; }" ::
+      "{ .reg .pred p; setp.ne.b32 p, %4, 0; tcgen05.mma.cta_group::%6.kind::%5 [%0], [%1], %2, %3, p%7; }" ::
           "r"(d),
       "r"(a), "l"(b_descriptor), "r"(instruction), "r"(static_cast<std::uint32_t>(accumulate)),
-      "C"(detail::Tcgen05KindText<tcgen05_kind(S)>::text), "n"(S.ctas)
+      "C"(detail::Tcgen05KindText<tcgen05_kind(S)>::text), "n"(S.ctas),
+      "C"(detail::ScaleInputText<ScaleInputD>::value)
       : "memory");
 #else
   sim::tcgen05_mma(tcgen05_kind(S), S.operands, S.ctas, d, a, b_descriptor, instruction, accumulate,
-                   where);
+                   ScaleInputD, where);
 #endif
 }
 

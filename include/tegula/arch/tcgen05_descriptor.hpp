@@ -11,12 +11,13 @@
 namespace tegula {
 
 /// .kind of a tcgen05.mma.
-enum class Tcgen05Kind : std::uint8_t { f16, tf32, f8f6f4 };
+enum class Tcgen05Kind : std::uint8_t { f16, tf32, f8f6f4, i8 };
 
 TEGULA_HOST_DEVICE constexpr Tcgen05Kind tcgen05_kind(MmaSpec const& s) {
-  return bits(s.a) == 8       ? Tcgen05Kind::f8f6f4
-         : s.a == DType::tf32 ? Tcgen05Kind::tf32
-                              : Tcgen05Kind::f16;
+  return s.d == DType::s32      ? Tcgen05Kind::i8
+         : element_bits(s) == 8 ? Tcgen05Kind::f8f6f4
+         : s.a == DType::tf32   ? Tcgen05Kind::tf32
+                                : Tcgen05Kind::f16;
 }
 
 namespace detail {
@@ -25,23 +26,43 @@ TEGULA_HOST_DEVICE constexpr std::uint32_t tcgen05_format(DType type) {
   switch (type) {
     case DType::bf16:
     case DType::e5m2:
+    case DType::s8:
       return 1;
     case DType::tf32:
       return 2;
-    default:  // f16, e4m3
+    case DType::e2m3:
+      return 3;
+    case DType::e3m2:
+      return 4;
+    case DType::e2m1:
+      return 5;
+    default:  // f16, e4m3, u8
       return 0;
   }
 }
+/// The type of kinds f8f6f4 and mxf8f6f4 with this number; e4m3 where there is none.
+constexpr DType narrow_float(std::uint32_t number) {
+  for (DType const type : {DType::e5m2, DType::e2m3, DType::e3m2, DType::e2m1}) {
+    if (tcgen05_format(type) == number) return type;
+  }
+  return DType::e4m3;
+}
+/// The number of the accumulators' type.
+TEGULA_HOST_DEVICE constexpr std::uint32_t tcgen05_accumulator(DType type) {
+  return type == DType::f16 ? 0 : type == DType::s32 ? 2 : 1;
+}
 }  // namespace detail
 
-/// The instruction descriptor of kinds f16, tf32 and f8f6f4: type of D from bit 4 (f32: 1), of A
-/// from bit 7, of B from bit 10; negation of A and B bits 13 and 14; MN-major A and B bits 15 and
-/// 16; n / 8 from bit 17, m / 16 from bit 24.
+/// The instruction descriptor of kinds f16, tf32, f8f6f4 and i8: saturation of integers bit 3; type
+/// of D from bit 4 (f16 0, f32 1, s32 2), of A from bit 7, of B from bit 10; negation of A and B
+/// bits 13 and 14; MN-major A and B bits 15 and 16; n / 8 from bit 17, m / 16 from bit 24.
 TEGULA_HOST_DEVICE constexpr std::uint32_t tcgen05_instruction_descriptor(MmaSpec const& s) {
-  return 1u << 4 | detail::tcgen05_format(s.a) << 7 | detail::tcgen05_format(s.b) << 10 |
-         (s.negate_a ? 1u : 0u) << 13 | (s.negate_b ? 1u : 0u) << 14 |
-         (s.a_major == Major::mn ? 1u : 0u) << 15 | (s.b_major == Major::mn ? 1u : 0u) << 16 |
-         static_cast<std::uint32_t>(s.n / 8) << 17 | static_cast<std::uint32_t>(s.m / 16) << 24;
+  return (s.variant == MmaVariant::saturate ? 1u : 0u) << 3 |
+         detail::tcgen05_accumulator(s.d) << 4 | detail::tcgen05_format(s.a) << 7 |
+         detail::tcgen05_format(s.b) << 10 | (s.negate_a ? 1u : 0u) << 13 |
+         (s.negate_b ? 1u : 0u) << 14 | (s.a_major == Major::mn ? 1u : 0u) << 15 |
+         (s.b_major == Major::mn ? 1u : 0u) << 16 | static_cast<std::uint32_t>(s.n / 8) << 17 |
+         static_cast<std::uint32_t>(s.m / 16) << 24;
 }
 
 /// What the fields of an instruction descriptor mean, unchecked (tensor_memory_mma refuses what is
@@ -56,17 +77,22 @@ constexpr Tcgen05Instruction decode_tcgen05_instruction(Tcgen05Kind kind, MmaOpe
   auto const format = [&](std::uint32_t number) {
     if (kind == Tcgen05Kind::tf32) return DType::tf32;
     if (kind == Tcgen05Kind::f16) return number == 1 ? DType::bf16 : DType::f16;
-    return number == 1 ? DType::e5m2 : DType::e4m3;
+    if (kind == Tcgen05Kind::i8) return number == 1 ? DType::s8 : DType::u8;
+    return detail::narrow_float(number);
   };
   std::uint32_t const a = bits_ >> 7 & 7, b = bits_ >> 10 & 7;
+  DType const d = kind == Tcgen05Kind::i8 ? DType::s32
+                  : (bits_ >> 4 & 3) == 0 ? DType::f16
+                                          : DType::f32;
   MmaSpec const spec = {.sm = 100,
                         .m = static_cast<int>(bits_ >> 24 & 31) * 16,
                         .n = static_cast<int>(bits_ >> 17 & 63) * 8,
-                        .k = 256 / bits(format(a)),
-                        .d = DType::f32,
+                        .k = 256 / operand_bits(format(a)),
+                        .d = d,
                         .a = format(a),
                         .b = format(b),
-                        .c = DType::f32,
+                        .c = d,
+                        .variant = (bits_ >> 3 & 1) != 0 ? MmaVariant::saturate : MmaVariant::plain,
                         .operands = operands,
                         .a_major = (bits_ >> 15 & 1) != 0 ? Major::mn : Major::k,
                         .b_major = (bits_ >> 16 & 1) != 0 ? Major::mn : Major::k,

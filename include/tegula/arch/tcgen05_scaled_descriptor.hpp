@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "tegula/arch/tcgen05_descriptor.hpp"
 #include "tegula/atom/scaled_mma_spec.hpp"
 #include "tegula/macros.hpp"
 #include "tegula/numeric/dtype.hpp"
@@ -19,19 +20,7 @@ struct ScaleIds {
 namespace detail {
 /// The number of an operand's type: of mxf8f6f4; of the kinds of four bits, e2m1's is 1.
 TEGULA_HOST_DEVICE constexpr std::uint32_t scaled_format(ScaledMmaKind kind, DType type) {
-  if (kind != ScaledMmaKind::mxf8f6f4) return 1;
-  switch (type) {
-    case DType::e5m2:
-      return 1;
-    case DType::e2m3:
-      return 3;
-    case DType::e3m2:
-      return 4;
-    case DType::e2m1:
-      return 5;
-    default:  // e4m3
-      return 0;
-  }
+  return kind == ScaledMmaKind::mxf8f6f4 ? tcgen05_format(type) : 1;
 }
 }  // namespace detail
 
@@ -55,11 +44,7 @@ struct Tcgen05ScaledInstruction {
 constexpr Tcgen05ScaledInstruction decode_tcgen05_scaled(ScaledMmaKind kind, int block,
                                                          std::uint32_t bits_, int ctas = 1) {
   auto const type = [&](std::uint32_t number) {
-    if (kind != ScaledMmaKind::mxf8f6f4) return DType::e2m1;
-    constexpr DType others[] = {DType::e5m2, DType::e2m3, DType::e3m2, DType::e2m1};
-    for (DType const named : others)
-      if (detail::scaled_format(kind, named) == number) return named;
-    return DType::e4m3;
+    return kind == ScaledMmaKind::mxf8f6f4 ? detail::narrow_float(number) : DType::e2m1;
   };
   ScaledMmaSpec const spec{.kind = kind,
                            .m = static_cast<int>(bits_ >> 27 & 3) * 128,

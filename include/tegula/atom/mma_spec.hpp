@@ -41,7 +41,7 @@ struct MmaSpec {
   /// wgmma: mn where A in shared memory is contiguous along m (16-bit types)
   Major a_major = Major::k;
   Major b_major = Major::k;  ///< wgmma: mn where B is contiguous along n (16-bit types)
-  bool negate_a = false;     ///< wgmma: D = -A * B + D
+  bool negate_a = false;     ///< wgmma and tcgen05.mma: D = -A * B + D
   bool negate_b = false;
   /// tcgen05.mma: the CTAs that compute it, one or a pair, each of which has half of A's rows, half
   /// of B's, and half of D's (PTX: .cta_group)
@@ -60,8 +60,13 @@ TEGULA_HOST_DEVICE constexpr int threads(MmaSpec const& s) {
                                                                       : kWarpgroupSize;
 }
 
-/// Bits of an element of A and of B in memory (tf32: 32, of which the hardware reads 19).
-TEGULA_HOST_DEVICE constexpr int element_bits(MmaSpec const& s) { return bits(s.a); }
+/// Bits that an element of an operand takes in memory (tf32: 32, of which the hardware reads 19).
+/// Of tcgen05.mma one of 6 or 4 bits takes 8: 16 of them lie in the first 12 or 8 of 16 bytes.
+TEGULA_HOST_DEVICE constexpr int operand_bits(DType type) {
+  return bits(type) < 8 ? 8 : bits(type);
+}
+/// Those of an element of A and of B.
+TEGULA_HOST_DEVICE constexpr int element_bits(MmaSpec const& s) { return operand_bits(s.a); }
 
 /// The 32-bit registers that one thread holds of A (0 where A is in shared memory).
 TEGULA_HOST_DEVICE constexpr int a_registers(MmaSpec const& s) {
@@ -82,6 +87,10 @@ TEGULA_HOST_DEVICE constexpr int d_registers(MmaSpec const& s) {
 namespace detail {
 
 constexpr bool is_8bit_float(DType type) { return type == DType::e4m3 || type == DType::e5m2; }
+/// The types of kind f8f6f4.
+constexpr bool is_narrow_float(DType type) {
+  return is_8bit_float(type) || type == DType::e2m3 || type == DType::e3m2 || type == DType::e2m1;
+}
 constexpr bool is_8bit_integer(DType type) { return type == DType::s8 || type == DType::u8; }
 
 /// Of mma.sync: the instructions of sm_80 with M = 16 that arch/ has.
@@ -134,32 +143,53 @@ constexpr void check_warpgroup_mma(MmaSpec const& s) {
     refuse("wgmma", "the variants are plain and, of integers, saturate");
 }
 
-/// Of tcgen05.mma: the instructions of sm_100a that the simulated machine has. Integers, block
-/// scales, sparsity and results of 16 bits are not among them.
+/// Of tcgen05.mma: the instructions of sm_100a without block scales that the simulated machine has.
+/// Sparsity is not among them.
 constexpr void check_tensor_memory_mma(MmaSpec const& s) {
-  bool const narrow = is_8bit_float(s.a) && is_8bit_float(s.b);
+  bool const integer = is_8bit_integer(s.a) && is_8bit_integer(s.b);
+  bool const narrow = is_narrow_float(s.a) && is_narrow_float(s.b);
   bool const same = s.a == s.b && (s.a == DType::f16 || s.a == DType::bf16 || s.a == DType::tf32);
   if (s.ctas != 1 && s.ctas != 2)
     refuse("tcgen05_mma", "one CTA computes it, or a pair: ctas must be 1 or 2", s.ctas);
   if (s.m != 64 * s.ctas && s.m != 128 * s.ctas)
     refuse("tcgen05_mma", "m must be 64 or 128, and 128 or 256 of a pair of CTAs", s.m, s.ctas);
-  if (!narrow && !same)
-    refuse("tcgen05_mma", "a and b must be f16, bf16 or tf32 both, or e4m3 or e5m2 each",
+  if (!integer && !narrow && !same)
+    refuse("tcgen05_mma",
+           "a and b must be f16, bf16 or tf32 both, e4m3, e5m2, e2m3, e3m2 or e2m1 each, or s8 or "
+           "u8 each",
            to_string(s.a), to_string(s.b));
-  if (s.k * bits(s.a) != 256)
+  if (s.k * operand_bits(s.a) != 256)
     refuse("tcgen05_mma", "k must be 32 bytes of elements", to_string(s.a), s.k);
-  int const step = s.ctas == 2 ? 32 : s.m == 64 ? 8 : 16;
-  if (s.n < step || s.n > 256 || s.n % step != 0)
+  int const step = s.ctas == 2 ? 32 : s.m == 64 && !integer ? 8 : 16;
+  bool const few = integer && s.ctas == 1 && (s.n == 8 || s.n == 24);
+  if (integer && !few && (s.n < step || s.n > 256 || s.n % step != 0))
+    refuse("tcgen05_mma",
+           "n of integers must be 8, 24 or a multiple of 16, of a pair of 32, at most 256", s.m,
+           s.n);
+  if (!integer && (s.n < step || s.n > 256 || s.n % step != 0))
     refuse("tcgen05_mma", "n must be a multiple of 8 (m 64), 16, or 32 (a pair), at most 256", s.m,
            s.n);
-  if (s.d != DType::f32) refuse("tcgen05_mma", "d must be f32", to_string(s.d));
-  if ((s.a_major != Major::k || s.b_major != Major::k) && bits(s.a) > 16)
-    refuse("tcgen05_mma", "only operands of 8- and 16-bit elements may be contiguous along m or n");
+  if (integer != (s.d == DType::s32))
+    refuse("tcgen05_mma", "integers, and only they, accumulate in s32", to_string(s.d));
+  if (!integer && s.d != DType::f32 && (s.d != DType::f16 || (s.a != DType::f16 && !narrow)))
+    refuse("tcgen05_mma", "d must be f32, or f16 where a and b are f16 or of 8, 6 and 4 bits",
+           to_string(s.d));
+  auto const is_major = [](Major major, DType type) {
+    return major == Major::k || bits(type) == 8 || bits(type) == 16;
+  };
+  if (!is_major(s.a_major, s.a) || !is_major(s.b_major, s.b))
+    refuse("tcgen05_mma", "only operands of 8- and 16-bit elements may be contiguous along m or n",
+           to_string(s.a), to_string(s.b));
   if (s.operands != MmaOperands::ss && s.operands != MmaOperands::ts)
     refuse("tcgen05_mma", "A is in shared or in tensor memory, B in shared memory: ss or ts");
   if (s.operands == MmaOperands::ts && s.a_major != Major::k)
     refuse("tcgen05_mma", "A in tensor memory has no major-ness: a_major must be k");
-  if (s.variant != MmaVariant::plain) refuse("tcgen05_mma", "the only variant is plain");
+  if (s.operands == MmaOperands::ts && bits(s.a) < 8)
+    refuse("tcgen05_mma", "A of 6- or 4-bit elements must lie in shared memory: ss",
+           to_string(s.a));
+  if ((s.negate_a || s.negate_b) && integer) refuse("tcgen05_mma", "integers cannot be negated");
+  if (s.variant != MmaVariant::plain && (!integer || s.variant != MmaVariant::saturate))
+    refuse("tcgen05_mma", "the variants are plain and, of integers, saturate");
 }
 
 /// Of a thread's own multiply-add: arch/math.hpp has fma of f32.
@@ -235,15 +265,17 @@ constexpr MmaSpec warpgroup_mma(DType a, DType b, DType d, int n, Major a_major 
 /// none. a_major and b_major are those of operands in shared memory.
 constexpr MmaSpec tensor_memory_mma(DType a, DType b, DType d, int m, int n,
                                     Major a_major = Major::k, Major b_major = Major::k,
-                                    MmaOperands operands = MmaOperands::ss, int ctas = 1) {
+                                    MmaOperands operands = MmaOperands::ss, int ctas = 1,
+                                    MmaVariant variant = MmaVariant::plain) {
   return detail::checked({.sm = 100,
                           .m = m,
                           .n = n,
-                          .k = 256 / bits(a),
+                          .k = 256 / operand_bits(a),
                           .d = d,
                           .a = a,
                           .b = b,
                           .c = d,
+                          .variant = variant,
                           .operands = operands,
                           .a_major = a_major,
                           .b_major = b_major,

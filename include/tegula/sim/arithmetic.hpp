@@ -19,13 +19,14 @@ void mma_sync_warp(MmaSpec const& op, Generation generation, std::uint32_t const
 inline constexpr int kWgmmaRowBytes = 32;
 
 /// What one wgmma.mma_async of an sm_90 computes, or 64 rows of a tcgen05.mma of an sm_100,
-/// D = A B + D, or A B without `scale_d`. Operands
-/// are elements as they lie in memory, K contiguous: a has 64 rows, b has op.n. d is [64][op.n],
-/// row-major, one word an element: binary32, s32, or binary16 in the low half (the high half is
-/// ignored, and written as zero). op must have passed check(); where its operands come from does
-/// not matter.
+/// D = A B + 2^-scale_input_d D, or A B without `scale_d`. Operands are elements as they lie in
+/// memory, K contiguous: a has 64 rows, b has op.n; of 6 or 4 bits 16 elements lie in the first of
+/// 16 bytes. d is [64][op.n], row-major, one word an element: binary32, s32, or binary16 in the low
+/// half (the high half is ignored, and written as zero). op must have passed check(); where its
+/// operands come from does not matter.
 void wgmma_tile(MmaSpec const& op, std::uint8_t const (*a)[kWgmmaRowBytes],
-                std::uint8_t const (*b)[kWgmmaRowBytes], bool scale_d, std::uint32_t* d);
+                std::uint8_t const (*b)[kWgmmaRowBytes], bool scale_d, std::uint32_t* d,
+                int scale_input_d = 0);
 
 /// What a tcgen05.mma with block scales computes, D = sum of A scale_a B scale_b + D, or without +
 /// D. Rows of A and B are 32 bytes along k, two e2m1 to a byte, the first in bits 0 to 3; scales of

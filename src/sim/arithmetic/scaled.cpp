@@ -6,6 +6,7 @@
 #include <tegula/numeric/dtype.hpp>
 #include <tegula/sim/arithmetic.hpp>
 
+#include "arithmetic/packed.hpp"
 #include "arithmetic/rounding.hpp"
 #include "arithmetic/tile.hpp"
 
@@ -61,14 +62,6 @@ Number element(DType type, std::uint8_t code) {
       return number(to_float(float_e2m1{code}), 0);
   }
 }
-/// Element i of a row of mxf8f6f4: 16 of them in 16 bytes, of fewer bits at the beginning of these.
-std::uint8_t code_of(DType type, std::uint8_t const* bytes, int i) {
-  constexpr int unit = 16;
-  int const width = bits(type), first = i % unit * width;
-  std::uint8_t const* const at = bytes + i / unit * unit + first / 8;
-  unsigned const word = at[0] | (first % 8 + width > 8 ? at[1] << 8 : 0u);
-  return static_cast<std::uint8_t>(word >> first % 8 & ((1u << width) - 1));
-}
 Number scale(DType type, std::uint8_t code) {
   return type == DType::ue8m0 ? number(to_float(float_ue8m0{code}), -127)
                               : number(to_float(float_ue4m3{code}), -6);
@@ -86,7 +79,7 @@ Row decode(ScaledMmaSpec const& op, DType type, std::uint8_t const* bytes, std::
       for (int j = 0; j < 2; ++j)
         row.half[2 * i + j] = static_cast<std::int16_t>(2 * to_float(pair[j]));
     } else {
-      row.element[i] = element(type, code_of(type, bytes, i));
+      row.element[i] = element(type, packed_code(type, bytes, i));
       row.special = row.special || row.element[i].nan || row.element[i].infinite;
     }
   }

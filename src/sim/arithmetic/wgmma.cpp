@@ -7,6 +7,7 @@
 #include <tegula/numeric/dtype.hpp>
 #include <tegula/sim/arithmetic.hpp>
 
+#include "arithmetic/packed.hpp"
 #include "arithmetic/rounding.hpp"
 #include "arithmetic/tile.hpp"
 #include "arithmetic/wgmma_tile.hpp"
@@ -47,13 +48,14 @@ std::uint32_t binary16_nearest(std::int64_t sum, int unit) {
   return sign | static_cast<std::uint32_t>(std::min<std::uint64_t>(code, 0x7c00u));
 }
 
-/// One fused dot-add, any operands.
-std::uint32_t dot_add(WgmmaTile const& tile, int row, int column, int k, std::uint32_t c, Kept kept,
-                      bool half_result) {
+/// One fused dot-add, any operands; c counts 2^-scale_input_d, exactly.
+std::uint32_t dot_add(WgmmaTile const& tile, int row, int column, int k, std::uint32_t c,
+                      int scale_input_d, Kept kept, bool half_result) {
   constexpr double kInfinite = std::numeric_limits<double>::infinity();
-  double const addend =
+  double const given =
       half_result ? to_float(half{static_cast<std::uint16_t>(c)}) : std::bit_cast<float>(c);
-  int const least = half_result ? -14 : -126;
+  double const addend = std::ldexp(given, -scale_input_d);
+  int const least = (half_result ? -14 : -126) - scale_input_d;
   double products[kWgmmaMostK];
   int largest = kLeastAlignment;
   if (addend != 0 && std::isfinite(addend))
@@ -84,7 +86,8 @@ std::uint32_t dot_add(WgmmaTile const& tile, int row, int column, int k, std::ui
 
 constexpr WgmmaFamily family(MmaSpec const& op) {
   bool const half_result = op.d == DType::f16;
-  if (element_bits(op) == 8 && is_tensor_memory_mma(op)) return WgmmaFamily::kWhole32;
+  if (element_bits(op) == 8 && is_tensor_memory_mma(op))
+    return half_result ? WgmmaFamily::kWhole32Half : WgmmaFamily::kWhole32;
   if (element_bits(op) == 8)
     return half_result ? WgmmaFamily::kNarrow32Half : WgmmaFamily::kNarrow32;
   if (op.a == DType::tf32) return WgmmaFamily::kWide8;
@@ -101,7 +104,7 @@ WgmmaFunctions const& best() {
 }
 
 void wgmma_float(WgmmaFunctions const& functions, MmaSpec const& op, WgmmaTile const& tile,
-                 WgmmaSpecials const& specials, bool scale_d, std::uint32_t* d) {
+                 WgmmaSpecials const& specials, bool scale_d, std::uint32_t* d, int scale_input_d) {
   bool const half_result = op.d == DType::f16;
   WgmmaFamily const how = family(op);
   std::size_t const bytes = static_cast<std::size_t>(op.n) * sizeof *d;
@@ -110,9 +113,10 @@ void wgmma_float(WgmmaFunctions const& functions, MmaSpec const& op, WgmmaTile c
     std::uint32_t* const results = d + row * op.n;
     if (scale_d) std::memcpy(out.c, results, bytes);
     auto const slowly = [&](int column) {
-      out.d[column] = dot_add(tile, row, column, op.k, out.c[column], kept(op), half_result);
+      out.d[column] =
+          dot_add(tile, row, column, op.k, out.c[column], scale_input_d, kept(op), half_result);
     };
-    if (specials.row[row]) {
+    if (specials.row[row] || scale_input_d != 0) {
       for (int column = 0; column < op.n; ++column) slowly(column);
     } else {
       if (functions.sum_row(tile, how, row, op.n, out)) {
@@ -147,18 +151,34 @@ void wgmma_integer(WgmmaFunctions const& functions, MmaSpec const& op, WgmmaTile
   }
 }
 
+/// The rows with a byte for each element: themselves, or, of 6 and 4 bits, what they are unpacked
+/// to.
+std::uint8_t const (*in_bytes(DType type, std::uint8_t const (*rows)[kWgmmaRowBytes], int count,
+                              std::uint8_t (*unpacked)[kWgmmaRowBytes]))[kWgmmaRowBytes] {
+  if (bits(type) >= 8) return rows;
+  for (int row = 0; row < count; ++row) {
+    for (int i = 0; i < kWgmmaRowBytes; ++i) unpacked[row][i] = packed_code(type, rows[row], i);
+  }
+  return unpacked;
+}
+
 }  // namespace
 
 void wgmma_tile(MmaSpec const& op, std::uint8_t const (*a)[kWgmmaRowBytes],
-                std::uint8_t const (*b)[kWgmmaRowBytes], bool scale_d, std::uint32_t* d) {
+                std::uint8_t const (*b)[kWgmmaRowBytes], bool scale_d, std::uint32_t* d,
+                int scale_input_d) {
   static WgmmaFunctions const& functions = best();
   thread_local WgmmaTile tile;  // too large for a fiber's stack
+  thread_local std::uint8_t of_a[kWgmmaRows][kWgmmaRowBytes];
+  thread_local std::uint8_t of_b[kWgmmaMostColumns][kWgmmaRowBytes];
   WgmmaSpecials specials;
+  a = in_bytes(op.a, a, kWgmmaRows, of_a);
+  b = in_bytes(op.b, b, op.n, of_b);
   functions.decode(op, a, b, tile, specials);
   if (op.d == DType::s32) {
     wgmma_integer(functions, op, tile, scale_d, d);
   } else {
-    wgmma_float(functions, op, tile, specials, scale_d, d);
+    wgmma_float(functions, op, tile, specials, scale_d, d, scale_input_d);
   }
 }
 

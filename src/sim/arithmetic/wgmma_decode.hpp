@@ -12,26 +12,34 @@
 namespace tegula::sim::detail {
 namespace {
 
+/// The codes that are no numbers: those of the last exponent, the last one (a NaN), or none.
+enum class WgmmaSpecialCodes { last_exponent, last, none };
+
 /// An operand format by its fields; without an exponent, an integer.
 struct WgmmaFormat {
   int exponent_bits;
   int mantissa_bits;
-  bool infinities = true;  // else the last code alone is a NaN
-  int dropped_bits = 0;    // low bits of an element that the tensor core does not read
+  WgmmaSpecialCodes special = WgmmaSpecialCodes::last_exponent;
+  int dropped_bits = 0;  // low bits of an element that the tensor core does not read
   bool is_signed = true;
 
+  /// That an element takes.
   constexpr int bits() const {
-    return exponent_bits + mantissa_bits + dropped_bits + (exponent_bits != 0 ? 1 : 0);
+    int const used = exponent_bits + mantissa_bits + dropped_bits + (exponent_bits != 0 ? 1 : 0);
+    return used < 8 ? 8 : used;
   }
 };
 
 inline constexpr WgmmaFormat kBf16{8, 7};
 inline constexpr WgmmaFormat kF16{5, 10};
-inline constexpr WgmmaFormat kTf32{8, 10, true, 13};
-inline constexpr WgmmaFormat kE4m3{4, 3, false};
+inline constexpr WgmmaFormat kTf32{8, 10, WgmmaSpecialCodes::last_exponent, 13};
+inline constexpr WgmmaFormat kE4m3{4, 3, WgmmaSpecialCodes::last};
 inline constexpr WgmmaFormat kE5m2{5, 2};
-inline constexpr WgmmaFormat kS8{0, 8};
-inline constexpr WgmmaFormat kU8{0, 8, false, 0, false};
+inline constexpr WgmmaFormat kE2m3{2, 3, WgmmaSpecialCodes::none};
+inline constexpr WgmmaFormat kE3m2{3, 2, WgmmaSpecialCodes::none};
+inline constexpr WgmmaFormat kE2m1{2, 1, WgmmaSpecialCodes::none};
+inline constexpr WgmmaFormat kS8{0, 8, WgmmaSpecialCodes::none};
+inline constexpr WgmmaFormat kU8{0, 8, WgmmaSpecialCodes::none, 0, false};
 
 template <int Lanes> struct WgmmaDecoded {
   typename WgmmaLane<Lanes>::Float value;
@@ -53,8 +61,10 @@ inline WgmmaDecoded<Lanes> decode_lanes(typename WgmmaLane<Lanes>::Unsigned code
     constexpr int kCodeBits = Format.exponent_bits + Format.mantissa_bits;
     constexpr std::uint32_t kTop = (1u << Format.exponent_bits) - 1;
     constexpr int kBias = static_cast<int>(kTop / 2);
+    constexpr bool kInfinities = Format.special == WgmmaSpecialCodes::last_exponent;
     constexpr std::int32_t kFirstSpecial =
-        Format.infinities ? kTop << Format.mantissa_bits : (1u << kCodeBits) - 1;
+        kInfinities ? kTop << Format.mantissa_bits
+                    : (1u << kCodeBits) - (Format.special == WgmmaSpecialCodes::last ? 1 : 0);
     code >>= Format.dropped_bits;
     U const magnitude = code & ((1u << kCodeBits) - 1);
     U const sign = (code >> kCodeBits << 31) ^ flip;
@@ -63,7 +73,7 @@ inline WgmmaDecoded<Lanes> decode_lanes(typename WgmmaLane<Lanes>::Unsigned code
     if constexpr (Format.exponent_bits != 8)
       value *= std::bit_cast<float>(static_cast<std::uint32_t>(127 + 127 - kBias) << 23);
     I const special = (I)magnitude >= kFirstSpecial;
-    U const infinity = Format.infinities ? (U)((I)magnitude == kFirstSpecial) : U{};
+    U const infinity = kInfinities ? (U)((I)magnitude == kFirstSpecial) : U{};
     U const instead = U{} + 0x7fffffffu - (infinity & 0x007fffffu);
     U const finite = ~(U)special;
     value = (F)((((U)value & finite) | (instead & (U)special)) | sign);
@@ -160,6 +170,12 @@ template <class F> inline void with_format(DType type, F&& f) {
       return f.template operator()<kE4m3>();
     case DType::e5m2:
       return f.template operator()<kE5m2>();
+    case DType::e2m3:
+      return f.template operator()<kE2m3>();
+    case DType::e3m2:
+      return f.template operator()<kE3m2>();
+    case DType::e2m1:
+      return f.template operator()<kE2m1>();
     case DType::s8:
       return f.template operator()<kS8>();
     default:

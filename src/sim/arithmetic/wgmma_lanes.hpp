@@ -188,6 +188,8 @@ inline bool sum_wgmma_row(WgmmaTile const& tile, WgmmaFamily family, int row, in
       return sum_row<Lanes, 16, 25, true>(tile, row, n, out);
     case WgmmaFamily::kWhole32:
       return sum_row<Lanes, 32, 25, false>(tile, row, n, out);
+    case WgmmaFamily::kWhole32Half:
+      return sum_row<Lanes, 32, 25, true>(tile, row, n, out);
     case WgmmaFamily::kNarrow32:
       return sum_row<Lanes, 32, 13, false>(tile, row, n, out);
     case WgmmaFamily::kNarrow32Half:

@@ -18,7 +18,8 @@ enum class WgmmaFamily {
   kWide8,        ///< k 8, 25 fraction bits are summed; binary32 results: tf32
   kWide16,       ///< k 16, the same: f16, bf16
   kWide16Half,   ///< k 16, the same, binary16 results: f16
-  kWhole32,      ///< k 32, 25 fraction bits are summed: 8-bit floats of tcgen05.mma
+  kWhole32,      ///< k 32, 25 fraction bits are summed: floats of 8 bits and fewer of tcgen05.mma
+  kWhole32Half,  ///< the same, binary16 results
   kNarrow32,     ///< k 32, 13 fraction bits are summed and kept in binary32 results: 8-bit floats
   kNarrow32Half  ///< k 32, 13 fraction bits are summed; binary16 results: 8-bit floats
 };
@@ -50,7 +51,8 @@ struct WgmmaRow {
 
 /// What is compiled for each instruction set.
 struct WgmmaFunctions {
-  /// Decodes the operands of an instruction, a and b as wgmma_tile has them.
+  /// Decodes the operands of an instruction, a and b as wgmma_tile has them but for elements of 6
+  /// and 4 bits, which take a byte each.
   void (*decode)(MmaSpec const& op, std::uint8_t const (*a)[kWgmmaRowBytes],
                  std::uint8_t const (*b)[kWgmmaRowBytes], WgmmaTile& tile, WgmmaSpecials& specials);
   /// Fills `d` and `exceptional` of one row, to n or the next multiple of kWgmmaColumnStep; true if

@@ -50,13 +50,14 @@ struct RowPlaces {
 class TensorMma final : public InFlight {
  public:
   TensorMma(Cta& cta, SourceLocation where, MmaSpec const& op, TensorAddr d, std::uint64_t a,
-            SharedOperand const& b, bool accumulate)
+            SharedOperand const& b, bool accumulate, int scale_input_d)
       : InFlight(kMma, cta, where),
         op_(op),
         places_{op.ctas, op.m, op.n},
         d_(d),
         b_(b),
-        accumulate_(accumulate) {
+        accumulate_(accumulate),
+        scale_input_d_(scale_input_d) {
     bool const a_shared = op.operands == MmaOperands::ss;
     shape = static_cast<std::uint32_t>(op.m << 16 | op.n << 7 | op.k);
     // Of a pair each tensor core does half, at the same time.
@@ -147,7 +148,7 @@ class TensorMma final : public InFlight {
     std::size_t const bytes = 4 * static_cast<std::size_t>(columns);
     if (accumulate_)
       for_each_piece([&](void* here, void const* there) { std::memcpy(here, there, bytes); });
-    wgmma_tile(op_, a, b, accumulate_, tile.data());
+    wgmma_tile(op_, a, b, accumulate_, tile.data(), scale_input_d_);
     for_each_piece([&](void const* here, void* there) { std::memcpy(there, here, bytes); });
   }
 
@@ -158,6 +159,7 @@ class TensorMma final : public InFlight {
   TensorAddr a_address_ = 0;
   SharedOperand b_;
   bool accumulate_;
+  int scale_input_d_;
 };
 
 /// The instruction that a descriptor means; ends the cluster where it means none.
@@ -193,7 +195,7 @@ bool check_lanes(Cta& cta, char const* name, RowPlaces const& places, TensorAddr
 }
 
 void start(Cta& cta, MmaSpec const& op, TensorAddr d, std::uint64_t a, std::uint64_t b_descriptor,
-           bool accumulate, SourceLocation where) {
+           bool accumulate, int scale_input_d, SourceLocation where) {
   SharedOperand b{b_descriptor, op.b_major == Major::mn, op.n / op.ctas, element_bits(op) / 8};
   RowPlaces const places{op.ctas, op.m, op.n};
   if (!check_pair(cta, kMma, op.ctas, where)) return;
@@ -217,8 +219,9 @@ void start(Cta& cta, MmaSpec const& op, TensorAddr d, std::uint64_t a, std::uint
         {.fused_multiply_adds = std::int64_t{op.m} * op.n * op.k,
          .shared_bytes = kWgmmaRowBytes * (op.n + (op.operands == MmaOperands::ss ? op.m : 0))});
   }
-  cta.in_flight().add(std::make_unique<TensorMma>(cta, where, op, d, a, b, accumulate),
-                      cta.current_thread().tensor);
+  cta.in_flight().add(
+      std::make_unique<TensorMma>(cta, where, op, d, a, b, accumulate, scale_input_d),
+      cta.current_thread().tensor);
 }
 
 /// Arrives at an mbarrier when the thread's products so far have landed.
@@ -311,12 +314,12 @@ bool check_matrix(Cta& cta, Instruction instruction, char const* name, std::uint
 
 void tcgen05_mma(Tcgen05Kind kind, MmaOperands operands, int ctas, std::uint32_t d, std::uint64_t a,
                  std::uint64_t b_descriptor, std::uint32_t instruction_descriptor, bool accumulate,
-                 SourceLocation where) {
+                 int scale_input_d, SourceLocation where) {
   Cta& cta = current_cta();
   check_tcgen05(cta, kMma, ctas, where);
   cta.note(kMma, where);
   MmaSpec const op = decode(cta, kind, operands, ctas, instruction_descriptor, where);
-  start(cta, op, d, a, b_descriptor, accumulate, where);
+  start(cta, op, d, a, b_descriptor, accumulate, scale_input_d, where);
 }
 
 void tcgen05_commit(std::uint32_t mbarrier, int ctas, std::uint16_t cta_mask,

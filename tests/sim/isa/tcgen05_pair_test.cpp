@@ -23,6 +23,32 @@ TEST(Tcgen05Pair, MultipliesEveryKind) {
   expect_product<TensorProduct{.a = DType::e4m3, .b = DType::e5m2, .m = 128, .n = 96, .ctas = 2}>();
 }
 
+TEST(Tcgen05Pair, MultipliesNarrowFloatsAndIntegers) {
+  expect_product<TensorProduct{.a = DType::e3m2, .b = DType::e2m1, .m = 256, .n = 32, .ctas = 2}>();
+  expect_product<TensorProduct{
+      .a = DType::e2m3, .b = DType::e4m3, .m = 128, .n = 32, .ctas = 2, .d = DType::f16}>();
+  expect_product<TensorProduct{
+      .a = DType::u8, .b = DType::s8, .m = 128, .n = 64, .ctas = 2, .d = DType::s32}>();
+  expect_product<TensorProduct{.a = DType::s8,
+                               .b = DType::s8,
+                               .m = 256,
+                               .n = 32,
+                               .ctas = 2,
+                               .d = DType::s32,
+                               .saturate = true}>();
+}
+
+TEST(Tcgen05Pair, ScalesItsAccumulators) {
+  expect_product<TensorProduct{.a = DType::f16,
+                               .b = DType::f16,
+                               .m = 128,
+                               .n = 32,
+                               .ctas = 2,
+                               .d = DType::f16,
+                               .negate_a = true,
+                               .scale_input_d = 2}>();
+}
+
 TEST(Tcgen05Pair, ReadsOperandsOfEitherMajor) {
   expect_product<TensorProduct{.a = DType::bf16,
                                .b = DType::bf16,

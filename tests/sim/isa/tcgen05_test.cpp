@@ -6,14 +6,17 @@
 
 #include <array>
 #include <cstring>
+#include <string>
 #include <vector>
 
+#include "refusal.hpp"
 #include "run_schedules.hpp"
 #include "tegula/arch/barrier.hpp"
 #include "tegula/arch/global.hpp"
 #include "tegula/arch/special_registers.hpp"
 #include "tegula/arch/warp.hpp"
 #include "tegula/numeric/dtype.hpp"
+#include "tegula/sim/hooks.hpp"
 #include "tegula/sim/launch.hpp"
 #include "tensor_memory_runs.hpp"
 #include "tensor_product_kernel.hpp"
@@ -210,6 +213,58 @@ TEST(Tcgen05Mma, MultipliesEveryKind) {
   expect_product<TensorProduct{.a = DType::e5m2, .b = DType::e4m3, .m = 128, .n = 48}>();
 }
 
+// Elements of 6 and 4 bits, in any mix with those of 8.
+TEST(Tcgen05Mma, MultipliesNarrowFloats) {
+  expect_product<TensorProduct{.a = DType::e2m1, .b = DType::e3m2, .m = 128, .n = 16}>();
+  expect_product<TensorProduct{.a = DType::e2m3, .b = DType::e5m2, .m = 64, .n = 24}>();
+  expect_product<TensorProduct{
+      .a = DType::e4m3, .b = DType::e2m1, .m = 128, .n = 32, .a_mn = true}>();
+  expect_product<TensorProduct{
+      .a = DType::e4m3, .b = DType::e2m3, .m = 64, .n = 16, .a_tmem = true}>();
+}
+
+TEST(Tcgen05Mma, MultipliesIntegers) {
+  expect_product<TensorProduct{
+      .a = DType::s8, .b = DType::u8, .m = 64, .n = 24, .d = DType::s32}>();
+  expect_product<TensorProduct{
+      .a = DType::u8, .b = DType::s8, .m = 128, .n = 8, .d = DType::s32, .saturate = true}>();
+  expect_product<TensorProduct{.a = DType::s8,
+                               .b = DType::s8,
+                               .m = 128,
+                               .n = 128,
+                               .a_mn = true,
+                               .b_mn = true,
+                               .d = DType::s32}>();
+  expect_product<TensorProduct{
+      .a = DType::u8, .b = DType::u8, .m = 64, .n = 16, .a_tmem = true, .d = DType::s32}>();
+}
+
+// One to a column, in its low half; what the other half held does not count.
+TEST(Tcgen05Mma, AccumulatesInF16) {
+  expect_product<TensorProduct{
+      .a = DType::f16, .b = DType::f16, .m = 128, .n = 16, .d = DType::f16}>();
+  expect_product<TensorProduct{
+      .a = DType::e4m3, .b = DType::e2m1, .m = 64, .n = 24, .d = DType::f16}>();
+}
+
+TEST(Tcgen05Mma, NegatesItsOperands) {
+  expect_product<TensorProduct{
+      .a = DType::bf16, .b = DType::bf16, .m = 128, .n = 16, .negate_a = true}>();
+  expect_product<TensorProduct{
+      .a = DType::tf32, .b = DType::tf32, .m = 64, .n = 8, .a_tmem = true, .negate_b = true}>();
+  expect_product<TensorProduct{
+      .a = DType::e2m3, .b = DType::e5m2, .m = 128, .n = 16, .negate_a = true, .negate_b = true}>();
+}
+
+TEST(Tcgen05Mma, ScalesItsAccumulators) {
+  expect_product<TensorProduct{
+      .a = DType::bf16, .b = DType::bf16, .m = 128, .n = 16, .scale_input_d = 15}>();
+  expect_product<TensorProduct{
+      .a = DType::f16, .b = DType::f16, .m = 64, .n = 8, .d = DType::f16, .scale_input_d = 3}>();
+  expect_product<TensorProduct{
+      .a = DType::tf32, .b = DType::tf32, .m = 64, .n = 8, .a_tmem = true, .scale_input_d = 1}>();
+}
+
 TEST(Tcgen05Mma, ReadsOperandsOfEitherMajor) {
   expect_product<TensorProduct{
       .a = DType::bf16, .b = DType::bf16, .m = 128, .n = 64, .a_mn = true}>();
@@ -234,6 +289,89 @@ TEST(Tcgen05Mma, ReadsAFromTensorMemory) {
       .a = DType::tf32, .b = DType::tf32, .m = 64, .n = 32, .a_tmem = true}>();
 }
 
+void expect_read_back(Tcgen05Kind kind, MmaSpec const& spec) {
+  EXPECT_EQ(tcgen05_kind(spec), kind);
+  Tcgen05Instruction const read =
+      decode_tcgen05_instruction(kind, MmaOperands::ss, tcgen05_instruction_descriptor(spec));
+  EXPECT_EQ(read.spec, spec);
+  EXPECT_EQ(read.unknown, 0u);
+}
+
+// Starts a product by a descriptor of the given bits, as PTX alone could.
+template <Tcgen05Kind K> struct StartsByBits {
+  using Params = Words;
+  static constexpr int threads = 32;
+  struct SharedStorage {
+    alignas(1024) std::uint8_t operand[16 * 1024];
+    std::uint32_t tmem;
+  };
+  void operator()(Words const& p, SharedStorage& smem) const {
+    tcgen05_alloc<512>(shared_address(&smem.tmem));
+    if (thread_idx() != 0) return;
+    std::uint64_t const matrix = std::uint64_t{tcgen05_descriptor_high({0, 256, 128})} << 32 |
+                                 WgmmaDescriptor{0, 256, 128}.low() |
+                                 shared_address(smem.operand) >> 4;
+    sim::tcgen05_mma(K, MmaOperands::ss, 1, ld_shared<std::uint32_t>(shared_address(&smem.tmem)),
+                     matrix, matrix, ld_global<std::uint32_t>(p.in), false, 0,
+                     SourceLocation::current());
+  }
+};
+template <Tcgen05Kind K> std::string refusal_of_bits(std::uint32_t bits) {
+  return sentence<sim::CheckError>([&] { run<StartsByBits<K>>({bits}, 1, blackwell()); });
+}
+
+TEST(Tcgen05Mma, BitsThatMeanNothingAreRefused) {
+  using enum DType;
+  auto const expect = [](std::string const& found, char const* part) {
+    EXPECT_NE(found.find(part), std::string::npos) << found;
+  };
+  std::uint32_t const f8 = tcgen05_instruction_descriptor(
+                          tensor_memory_mma(e4m3, e4m3, f32, 64, 16)),
+                      i8 = tcgen05_instruction_descriptor(tensor_memory_mma(s8, s8, s32, 64, 16)),
+                      h = tcgen05_instruction_descriptor(
+                          tensor_memory_mma(bf16, bf16, f32, 64, 16));
+  constexpr char const* none = "are none that the simulated machine has";
+  expect(refusal_of_bits<Tcgen05Kind::f8f6f4>(f8 | 2u << 7), none);  // no type has number 2
+  expect(refusal_of_bits<Tcgen05Kind::f8f6f4>(f8 | 6u << 10), none);
+  expect(refusal_of_bits<Tcgen05Kind::f8f6f4>(f8 | 1u << 2), none);  // sparsity
+  expect(refusal_of_bits<Tcgen05Kind::f8f6f4>(f8 | 1u << 3), "the variants are plain");
+  expect(refusal_of_bits<Tcgen05Kind::f8f6f4>(f8 | 5u << 7 | 1u << 15),
+         "only operands of 8- and 16-bit elements");                 // e2m1, MN-major
+  expect(refusal_of_bits<Tcgen05Kind::f8f6f4>(f8 ^ 3u << 4), none);  // D of number 2
+  expect(refusal_of_bits<Tcgen05Kind::f16>(h ^ 1u << 4), "d must be f32, or f16");
+  expect(refusal_of_bits<Tcgen05Kind::i8>(i8 | 2u << 7), none);
+  expect(refusal_of_bits<Tcgen05Kind::i8>(i8 ^ 3u << 4), none);  // D of number 1, f32
+  expect(refusal_of_bits<Tcgen05Kind::i8>(i8 | 1u << 13), "integers cannot be negated");
+  expect(refusal_of_bits<Tcgen05Kind::i8>((i8 & ~(63u << 17)) | 5u << 17),
+         "n of integers must be 8, 24");
+}
+
+TEST(Tcgen05Mma, SpecsThatAreNoneAreRefused) {
+  using enum DType;
+  auto const spec = [](DType a, DType b, DType d, int m, int n, int ctas = 1,
+                       MmaOperands operands = MmaOperands::ss) {
+    return tensor_memory_mma(a, b, d, m, n, Major::k, Major::k, operands, ctas);
+  };
+  for (int const m : {64, 128}) {
+    for (int n = 8; n <= 256; n += 8) {
+      if (n == 8 || n == 24 || n % 16 == 0) {
+        EXPECT_EQ(spec(s8, u8, s32, m, n).n, n);
+      } else {
+        EXPECT_THROW(spec(s8, u8, s32, m, n), layout_error) << n;
+      }
+    }
+  }
+  EXPECT_THROW(spec(s8, u8, s32, 256, 48, 2), layout_error);
+  EXPECT_EQ(spec(s8, u8, s32, 256, 64, 2).ctas, 2);
+  EXPECT_THROW(spec(s8, e4m3, s32, 64, 16), layout_error);
+  EXPECT_THROW(spec(s8, s8, f32, 64, 16), layout_error);
+  EXPECT_THROW(spec(e4m3, e4m3, s32, 64, 16), layout_error);
+  EXPECT_THROW(spec(bf16, bf16, f16, 64, 16), layout_error);
+  EXPECT_THROW(spec(tf32, tf32, f16, 64, 16), layout_error);
+  EXPECT_THROW(spec(e2m1, e4m3, f32, 64, 16, 1, MmaOperands::ts), layout_error);
+  EXPECT_EQ(spec(e4m3, e2m1, f32, 64, 16, 1, MmaOperands::ts).k, 32);
+}
+
 TEST(Tcgen05Mma, DescriptorsSayWhatTheyAreMadeFrom) {
   for (DType const type : {DType::f16, DType::bf16, DType::tf32, DType::e4m3, DType::e5m2}) {
     for (int const m : {64, 128}) {
@@ -249,6 +387,34 @@ TEST(Tcgen05Mma, DescriptorsSayWhatTheyAreMadeFrom) {
       }
     }
   }
+  // Every bit that says a type, a negation or saturation: there is no other.
+  using enum DType;
+  for (DType const a : {e4m3, e5m2, e2m3, e3m2, e2m1}) {
+    for (DType const b : {e4m3, e5m2, e2m3, e3m2, e2m1}) {
+      for (DType const d : {f32, f16}) {
+        for (int const negated : {0, 1, 2, 3}) {
+          MmaSpec spec = tensor_memory_mma(a, b, d, 128, 64);
+          spec.negate_a = (negated & 1) != 0, spec.negate_b = (negated & 2) != 0;
+          expect_read_back(Tcgen05Kind::f8f6f4, spec);
+        }
+      }
+    }
+  }
+  for (DType const a : {s8, u8}) {
+    for (DType const b : {s8, u8}) {
+      for (auto const variant : {MmaVariant::plain, MmaVariant::saturate})
+        expect_read_back(Tcgen05Kind::i8, tensor_memory_mma(a, b, s32, 64, 24, Major::k, Major::k,
+                                                            MmaOperands::ss, 1, variant));
+    }
+  }
+  expect_read_back(Tcgen05Kind::f16, tensor_memory_mma(f16, f16, f16, 64, 8));
+  // From the PTX ISA's table: s8 beside u8, saturated, 128 x 48; e2m1 beside e3m2, 64 x 16.
+  EXPECT_EQ(
+      tcgen05_instruction_descriptor(tensor_memory_mma(s8, u8, s32, 128, 48, Major::k, Major::k,
+                                                       MmaOperands::ss, 1, MmaVariant::saturate)),
+      1u << 3 | 2u << 4 | 1u << 7 | 6u << 17 | 8u << 24);
+  EXPECT_EQ(tcgen05_instruction_descriptor(tensor_memory_mma(e2m1, e3m2, f16, 64, 16)),
+            5u << 7 | 4u << 10 | 2u << 17 | 4u << 24);
   // CUTLASS's, of bf16, 128 x 256, both K-major.
   EXPECT_EQ(tcgen05_instruction_descriptor(
                 tensor_memory_mma(DType::bf16, DType::bf16, DType::f32, 128, 256)),

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 #include <vector>
 
@@ -54,6 +56,17 @@ inline std::uint32_t code_of(DType type, int value) {
       return to_float_e4m3(x).bits;
     case DType::e5m2:
       return to_float_e5m2(x).bits;
+    case DType::e2m3:
+      return to_float_e2m3(x).bits;
+    case DType::e3m2:
+      return to_float_e3m2(x).bits;
+    case DType::e2m1:
+      return to_float_e2m1(x).bits;
+    case DType::s8:
+    case DType::u8:
+      return static_cast<std::uint8_t>(value);
+    case DType::s32:
+      return static_cast<std::uint32_t>(value);
     default: {
       std::uint32_t bits = 0;
       std::memcpy(&bits, &x, 4);
@@ -78,29 +91,70 @@ class SmallIntegers {
   std::uint32_t seed_ = 1;
 };
 
-/// Of small integers, by a kernel whose `in` says whether it accumulates, and holds D, A (m, k) and
-/// B (n, k), a word an element.
-template <class Kernel> void expect_products(DType a_type, DType b_type, Dim3 grid = {}) {
+/// Appends integers as elements of an operand, a word for each that they take in shared memory: of
+/// 6 or 4 bits 16 of them are the first of 16 bytes, bit after bit.
+inline void append_operand(std::vector<std::uint32_t>& in, DType type,
+                           std::vector<int> const& values) {
+  if (bits(type) >= 8) {
+    for (int const x : values) in.push_back(code_of(type, x));
+    return;
+  }
+  for (std::size_t first = 0; first < values.size(); first += 16) {
+    std::uint32_t bytes[16] = {};
+    for (int i = 0; i < 16; ++i) {
+      std::uint32_t const code = code_of(type, values[first + static_cast<std::size_t>(i)]);
+      for (int bit = 0; bit < bits(type); ++bit) {
+        int const at = bits(type) * i + bit;
+        bytes[at / 8] |= (code >> bit & 1) << at % 8;
+      }
+    }
+    in.insert(in.end(), bytes, bytes + 16);
+  }
+}
+
+/// Of small integers, by a kernel of the spec `Kernel::op` in two steps along k, whose `in` says
+/// whether it accumulates, and holds D, A (m, k) and B (n, k), a word an element. Accumulators of a
+/// spec that saturates are near the limits; the first step divides them by 2^`scale_input_d`.
+template <class Kernel> void expect_products(Dim3 grid = {}, int scale_input_d = 0) {
   constexpr int m = Kernel::m, n = Kernel::n, k = Kernel::k;
+  constexpr MmaSpec op = Kernel::op;
+  constexpr bool saturates = op.variant == MmaVariant::saturate;
+  using Limits = std::numeric_limits<std::int32_t>;
   SmallIntegers integers;
-  std::vector<int> const a = integers.draw(m * k, 3), b = integers.draw(n * k, 3),
-                         d = integers.draw(m * n, 100);
+  std::vector<int> a = integers.draw(m * k, 3), b = integers.draw(n * k, 3),
+                   d = integers.draw(m * n, 100);
+  if (op.a == DType::u8)
+    for (int& x : a) x = x < 0 ? 200 - x : x;
+  if (op.b == DType::u8)
+    for (int& x : b) x = x < 0 ? 200 - x : x;
+  for (int& x : d) {
+    if (saturates) x = x < 0 ? Limits::min() - x : Limits::max() - x;
+    x *= 1 << scale_input_d;
+  }
+  std::uint32_t const mask = op.d == DType::f16 ? 0xffffu : ~0u;  // the column's other half
   for (bool const accumulate : {false, true}) {
     std::vector<std::uint32_t> in{accumulate ? 1u : 0u};
-    for (int const x : d) in.push_back(code_of(DType::f32, x));
-    for (int const x : a) in.push_back(code_of(a_type, x));
-    for (int const x : b) in.push_back(code_of(b_type, x));
+    for (int const x : d) in.push_back(code_of(op.d, x) | (~mask & 0xabcd0000u));
+    append_operand(in, op.a, a);
+    append_operand(in, op.b, b);
     for (auto const completion : {sim::Completion::last, sim::Completion::first}) {
       sim::Options options = blackwell();
       options.completion = completion;
       auto const out = run<Kernel>(in, static_cast<std::size_t>(m * n), options, grid);
       for (int row = 0; row < m; ++row) {
         for (int column = 0; column < n; ++column) {
-          int expected = accumulate ? d[static_cast<std::size_t>(row * n + column)] : 0;
-          for (int i = 0; i < k; ++i)
-            expected += a[static_cast<std::size_t>(row * k + i)] *
-                        b[static_cast<std::size_t>(column * k + i)];
-          ASSERT_EQ(out[static_cast<std::size_t>(row * n + column)], code_of(DType::f32, expected))
+          std::size_t const place = static_cast<std::size_t>(row * n + column);
+          std::int64_t expected = accumulate ? d[place] >> scale_input_d : 0;
+          for (int first = 0; first < k; first += op.k) {
+            std::int64_t products = 0;
+            for (int i = first; i < first + op.k; ++i)
+              products += a[static_cast<std::size_t>(row * k + i)] *
+                          b[static_cast<std::size_t>(column * k + i)];
+            expected += op.negate_a != op.negate_b ? -products : products;
+            if (saturates)
+              expected = std::clamp<std::int64_t>(expected, Limits::min(), Limits::max());
+          }
+          ASSERT_EQ(out[place] & mask, code_of(op.d, static_cast<int>(expected)))
               << "row " << row << ", column " << column;
         }
       }

@@ -25,14 +25,24 @@ struct TensorProduct {
   bool a_tmem = false;  ///< A lies in tensor memory
   int ctas = 1, issuer = 0;
   int copies = 2;  ///< of A in tensor memory, where it lies there twice; 1: the second is zeros
+  DType d = DType::f32;
+  bool negate_a = false, negate_b = false, saturate = false;
+  int scale_input_d = 0;  ///< of the first step
 };
+
+constexpr MmaSpec spec_of(TensorProduct const& p) {
+  MmaSpec spec = tensor_memory_mma(p.a, p.b, p.d, p.m, p.n, major(p.a_mn), major(p.b_mn),
+                                   p.a_tmem ? MmaOperands::ts : MmaOperands::ss, p.ctas,
+                                   p.saturate ? MmaVariant::saturate : MmaVariant::plain);
+  spec.negate_a = p.negate_a;
+  spec.negate_b = p.negate_b;
+  return spec;
+}
 
 /// D = A B [+ D] of tiles of two steps along k. in: as expect_products says.
 template <TensorProduct P> struct Multiplies {
   using Params = Words;
-  static constexpr MmaSpec op =
-      tensor_memory_mma(P.a, P.b, DType::f32, P.m, P.n, major(P.a_mn), major(P.b_mn),
-                        P.a_tmem ? MmaOperands::ts : MmaOperands::ss, P.ctas);
+  static constexpr MmaSpec op = spec_of(P);
   static constexpr Dim3 cluster = {P.ctas, 1, 1};
   static constexpr int threads = 128;
   static constexpr int m = P.m, n = P.n, k = 2 * op.k;
@@ -64,6 +74,10 @@ template <TensorProduct P> struct Multiplies {
     if constexpr (P.ctas == 1 && m == 64)
       return {16 * (thread / 32) + thread % 32, 0, thread % 32 < 16};
     return {rank * own_m + thread % own_m, thread / own_m * columns, true};
+  }
+  template <class F> TEGULA_DEVICE static void for_each_step(F&& step) {
+    step.template operator()<0>();
+    step.template operator()<1>();
   }
   /// All threads of the CTA, or of the pair.
   TEGULA_DEVICE static void meet() {
@@ -120,18 +134,19 @@ template <TensorProduct P> struct Multiplies {
 
     if (thread == 0 && rank == P.issuer) {
       tcgen05_fence_after_thread_sync();
-      for (int step = 0; step < 2; ++step) {
+      for_each_step([&]<int Step>() {
+        constexpr int scale = Step == 0 ? P.scale_input_d : 0;
         std::uint64_t const of_b =
-            matrix_descriptor<DescriptorForm::tcgen05>(domain_offset(sB, 0, step * op.k));
+            matrix_descriptor<DescriptorForm::tcgen05>(domain_offset(sB, 0, Step * op.k));
         if constexpr (P.a_tmem) {
-          tcgen05_mma_ts<op>(base, base + tensor_address(0, 256 + 8 * step), of_b,
-                             accumulate || step > 0);
+          tcgen05_mma_ts<op, scale>(base, base + tensor_address(0, 256 + 8 * Step), of_b,
+                                    accumulate || Step > 0);
         } else {
-          tcgen05_mma<op>(
-              base, matrix_descriptor<DescriptorForm::tcgen05>(domain_offset(sA, 0, step * op.k)),
-              of_b, accumulate || step > 0);
+          tcgen05_mma<op, scale>(
+              base, matrix_descriptor<DescriptorForm::tcgen05>(domain_offset(sA, 0, Step * op.k)),
+              of_b, accumulate || Step > 0);
         }
-      }
+      });
       if constexpr (P.ctas == 1) {
         tcgen05_commit(done);
       } else {
@@ -155,7 +170,7 @@ template <TensorProduct P> struct Multiplies {
 };
 
 template <TensorProduct P> void expect_product() {
-  expect_products<Multiplies<P>>(P.a, P.b, {P.ctas, 1, 1});
+  expect_products<Multiplies<P>>({P.ctas, 1, 1}, P.scale_input_d);
 }
 
 }  // namespace tegula

@@ -1,0 +1,52 @@
+// Every form of tcgen05.mma's text that arch/ pastes together: the assembler of sm_100a must take
+// it, and nothing runs it.
+#include "tegula/arch/tcgen05.hpp"
+
+namespace tegula {
+namespace {
+
+using enum DType;
+
+struct Operands {
+  TensorAddr d, a_in_tensor_memory;
+  std::uint64_t a, b;
+};
+
+constexpr MmaSpec spec(DType a, DType b, DType d, int ctas, MmaOperands operands = MmaOperands::ss,
+                       MmaVariant variant = MmaVariant::plain) {
+  return tensor_memory_mma(a, b, d, 128 * ctas, 64, Major::k, Major::k, operands, ctas, variant);
+}
+
+template <MmaSpec S, int Scale = 0> __device__ void start(Operands const& x) {
+  if constexpr (S.operands == MmaOperands::ss) {
+    tcgen05_mma<S, Scale>(x.d, x.a, x.b, true);
+  } else {
+    tcgen05_mma_ts<S, Scale>(x.d, x.a_in_tensor_memory, x.b, true);
+  }
+}
+
+template <int Ctas> __device__ void start_all(Operands const& x) {
+  constexpr MmaOperands ts = MmaOperands::ts;
+  start<spec(f16, f16, f16, Ctas)>(x);
+  start<spec(bf16, bf16, f32, Ctas), 15>(x);
+  start<spec(f16, f16, f32, Ctas, ts), 1>(x);
+  start<spec(tf32, tf32, f32, Ctas), 3>(x);
+  start<spec(tf32, tf32, f32, Ctas, ts)>(x);
+  start<spec(e4m3, e5m2, f32, Ctas)>(x);
+  start<spec(e2m1, e3m2, f32, Ctas)>(x);
+  start<spec(e2m3, e4m3, f16, Ctas)>(x);
+  start<spec(e5m2, e2m1, f16, Ctas, ts)>(x);
+  start<spec(s8, u8, s32, Ctas)>(x);
+  start<spec(u8, u8, s32, Ctas, ts, MmaVariant::saturate)>(x);
+}
+
+}  // namespace
+
+__global__ void of_one_cta(Operands x) {
+  if (threadIdx.x == 0) start_all<1>(x);
+}
+__global__ void of_a_pair(Operands x) {
+  if (threadIdx.x == 0) start_all<2>(x);
+}
+
+}  // namespace tegula
