@@ -75,7 +75,8 @@ tegula_status tegula_call(char const* operation, tegula_value const* const* argu
 tegula_status tegula_operations(char** text);
 void tegula_value_free(tegula_value* value);
 
-/** Precondition of all that follow: the value is none of NULL. */
+/** Of all that follow NULL is TEGULA_ARGUMENT_ERROR, where there is a status; where there is none,
+ * as of the kind, it is a precondition that the value is not NULL. */
 tegula_kind tegula_value_kind(tegula_value const* value);
 /** Whether it is the same value: the same kind, tree and numbers. 1 or 0. */
 int32_t tegula_value_equal(tegula_value const* value, tegula_value const* other);

@@ -36,6 +36,7 @@ tegula_value* handle(Value value) { return new tegula_value{std::move(value)}; }
 
 /// The layout that the function is about: a plain one, the one under a swizzle, or that of a shape.
 Layout layout_of(char const* function, tegula_value const* value) {
+  not_null(function, "value", value);
   if (Layout const* const plain = std::get_if<Layout>(&value->held.what)) return *plain;
   if (Tuple const* const shape = std::get_if<Tuple>(&value->held.what)) return layout(*shape);
   if (SwizzledLayout const* const swizzled = std::get_if<SwizzledLayout>(&value->held.what))
@@ -45,6 +46,7 @@ Layout layout_of(char const* function, tegula_value const* value) {
 
 /// The same with its swizzle.
 Value as_layout(char const* function, tegula_value const* value) {
+  not_null(function, "value", value);
   if (std::holds_alternative<SwizzledLayout>(value->held.what)) return value->held;
   return {layout_of(function, value), false};
 }
@@ -144,6 +146,7 @@ int32_t tegula_value_equal(tegula_value const* value, tegula_value const* other)
 tegula_status tegula_value_text(tegula_value const* value, char** text) {
   return guarded([&] {
     not_null("tegula_value_text", "text", text);
+    not_null("tegula_value_text", "value", value);
     *text = as_c_text(to_text(value->held));
   });
 }
@@ -151,6 +154,7 @@ tegula_status tegula_value_text(tegula_value const* value, char** text) {
 tegula_status tegula_value_integer(tegula_value const* value, int64_t* integer) {
   return guarded([&] {
     not_null("tegula_value_integer", "integer", integer);
+    not_null("tegula_value_integer", "value", value);
     Tuple const* const tuple = std::get_if<Tuple>(&value->held.what);
     if (tuple == nullptr || !tuple->is_integer() || tuple->is_underscore())
       wrong_kind("tegula_value_integer", value->held, "an integer");
@@ -182,6 +186,7 @@ tegula_status tegula_layout_stride(tegula_value const* layout, tegula_value** st
 tegula_status tegula_layout_mode(tegula_value const* layout, int32_t mode, tegula_value** result) {
   return guarded([&] {
     not_null("tegula_layout_mode", "result", result);
+    not_null("tegula_layout_mode", "layout", layout);
     if (std::holds_alternative<SwizzledLayout>(layout->held.what))
       wrong_kind("tegula_layout_mode", layout->held,
                  "a plain layout; take the mode of the layout under the swizzle");
@@ -192,6 +197,7 @@ tegula_status tegula_layout_mode(tegula_value const* layout, int32_t mode, tegul
 tegula_status tegula_swizzle_parts(tegula_value const* swizzled, int32_t* bits, int32_t* base,
                                    int32_t* shift, int64_t* offset, tegula_value** layout) {
   return guarded([&] {
+    not_null("tegula_swizzle_parts", "swizzled", swizzled);
     SwizzledLayout const* const parts = std::get_if<SwizzledLayout>(&swizzled->held.what);
     if (parts == nullptr) wrong_kind("tegula_swizzle_parts", swizzled->held, "a swizzled layout");
     if (layout != nullptr) *layout = handle({parts->layout, false});

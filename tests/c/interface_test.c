@@ -120,6 +120,18 @@ static void refusals(void) {
   EXPECT(strstr(tegula_last_error(), "no layout is A(B(i))") != NULL);
   EXPECT(tegula_evaluate(NULL, &value) == TEGULA_ARGUMENT_ERROR);
   EXPECT(strstr(tegula_last_error(), "expression is NULL") != NULL);
+  char* text = NULL;
+  int64_t number = 0;
+  int32_t axes = 0;
+  EXPECT(tegula_value_text(NULL, &text) == TEGULA_ARGUMENT_ERROR);
+  EXPECT(tegula_value_integer(NULL, &number) == TEGULA_ARGUMENT_ERROR);
+  EXPECT(tegula_as_layout(NULL, &value) == TEGULA_ARGUMENT_ERROR);
+  EXPECT(tegula_layout_axes(NULL, &axes) == TEGULA_ARGUMENT_ERROR);
+  EXPECT(tegula_layout_shape(NULL, &value) == TEGULA_ARGUMENT_ERROR);
+  EXPECT(tegula_layout_mode(NULL, 0, &value) == TEGULA_ARGUMENT_ERROR);
+  EXPECT(tegula_layout_values(NULL, NULL, 1, &number) == TEGULA_ARGUMENT_ERROR);
+  EXPECT(tegula_swizzle_parts(NULL, NULL, NULL, NULL, NULL, NULL) == TEGULA_ARGUMENT_ERROR);
+  EXPECT(strstr(tegula_last_error(), "swizzled is NULL") != NULL);
   EXPECT(tegula_call("compose", NULL, 0, &value) == TEGULA_LAYOUT_ERROR);
   EXPECT(strstr(tegula_last_error(), "'compose'") != NULL);
   EXPECT(tegula_call("size", NULL, 0, &value) == TEGULA_LAYOUT_ERROR);
