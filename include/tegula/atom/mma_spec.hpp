@@ -154,18 +154,15 @@ constexpr void check_tensor_memory_mma(MmaSpec const& s) {
   if (s.m != 64 * s.ctas && s.m != 128 * s.ctas)
     refuse("tcgen05_mma", "m must be 64 or 128, and 128 or 256 of a pair of CTAs", s.m, s.ctas);
   if (!integer && !narrow && !same)
-    refuse("tcgen05_mma",
-           "a and b must be f16, bf16 or tf32 both, e4m3, e5m2, e2m3, e3m2 or e2m1 each, or s8 or "
-           "u8 each",
+    refuse("tcgen05_mma", "a and b must be f16, bf16 or tf32 both, or of kind f8f6f4 or i8 each",
            to_string(s.a), to_string(s.b));
   if (s.k * operand_bits(s.a) != 256)
     refuse("tcgen05_mma", "k must be 32 bytes of elements", to_string(s.a), s.k);
   int const step = s.ctas == 2 ? 32 : s.m == 64 && !integer ? 8 : 16;
   bool const few = integer && s.ctas == 1 && (s.n == 8 || s.n == 24);
   if (integer && !few && (s.n < step || s.n > 256 || s.n % step != 0))
-    refuse("tcgen05_mma",
-           "n of integers must be 8, 24 or a multiple of 16, of a pair of 32, at most 256", s.m,
-           s.n);
+    refuse("tcgen05_mma", "n of integers must be 8, 24, a multiple of 16 (a pair: 32), up to 256",
+           s.m, s.n);
   if (!integer && (s.n < step || s.n > 256 || s.n % step != 0))
     refuse("tcgen05_mma", "n must be a multiple of 8 (m 64), 16, or 32 (a pair), at most 256", s.m,
            s.n);
