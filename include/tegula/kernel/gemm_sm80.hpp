@@ -190,7 +190,7 @@ template <GemmConfig C> struct GemmSm80 {
   TEGULA_DEVICE static void epilogue(Params const& p, TileD& smem, int m0, int n0,
                                      Accumulator const& tCrC) {
     Out* const d = static_cast<Out*>(p.d) + batch() * p.d_batch;
-    Out const* const c = static_cast<Out const*>(p.c) + batch() * p.c_batch;
+    Out const* const c = detail::advanced(static_cast<Out const*>(p.c), batch() * p.c_batch);
     auto const mD = domain_offset(matrix<1>(d, p.ldd, p.m, p.n), m0, n0);
     auto const mC = domain_offset(matrix<1>(c, p.ldc, p.m, p.n), m0, n0);
     auto const sD = tensor(smem)(_, _, warp_id());         // (16, warp_n)

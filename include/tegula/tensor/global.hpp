@@ -58,6 +58,16 @@ struct RowTable {
 };
 struct NoTable {};
 
+/// A tensor that a problem does not have, as C where beta is 0, has no place: on the host null
+/// stays null, to which C++ adds nothing.
+template <class T> TEGULA_DEVICE T* advanced(T* from, std::int64_t by) {
+#if TEGULA_GPU
+  return from + by;
+#else
+  return from == nullptr ? from : from + by;
+#endif
+}
+
 }  // namespace detail
 
 /// Global memory: `A` (an Axes<...>) says how each axis lies, C whether accesses may fall outside.
@@ -143,7 +153,7 @@ template <class T, class A, Clip C = Clip::edges> struct Global {
     T* begin = data;
     [&]<int... Axis>(detail::NumberList<Axis...>) {
       ((result.stride[Axis] = stride[Axis], result.left[Axis] = extent[Axis] - origin[Axis],
-        result.origin[Axis] = origin[Axis], begin += affine<Axis>()),
+        result.origin[Axis] = origin[Axis], begin = detail::advanced(begin, affine<Axis>())),
        ...);
     }
     (typename detail::CountTo<rank>::Type{});
