@@ -42,7 +42,8 @@ TEGULA_HOST_DEVICE constexpr std::uint32_t tcgen05_format(DType type) {
 }
 /// The type of kinds f8f6f4 and mxf8f6f4 with this number; e4m3 where there is none.
 constexpr DType narrow_float(std::uint32_t number) {
-  for (DType const type : {DType::e5m2, DType::e2m3, DType::e3m2, DType::e2m1}) {
+  constexpr DType types[] = {DType::e5m2, DType::e2m3, DType::e3m2, DType::e2m1};
+  for (DType const type : types) {
     if (tcgen05_format(type) == number) return type;
   }
   return DType::e4m3;
