@@ -78,7 +78,9 @@ AttentionConstraints constraints(Options const& o) {
 /// choose(constraints of the options), with the options in front of why none answers to them.
 template <class Choose> auto chosen_by(Options const& o, Choose&& choose) {
   return chosen_as_asked(
-      {{"--kernel", o.choice.kernel}, {"--config", text_of(o.choice.configuration)}},
+      {{"--kernel", o.choice.kernel},
+       {"--config", text_of(o.choice.configuration)},
+       {"--splits", o.splits.value_or(1) > 1 ? text_of(o.splits) : ""}},
       [&] { return choose(constraints(o)); });
 }
 
@@ -451,6 +453,7 @@ void run(Options const& options) {
   Problem p = read_problem(options);
   ProgressBar bar;
   Machine const machine = make_machine(options.machine, bar);
+  check_lines(options.lines, options.json, options.explain, machine);
   if (options.explain) {
     refuse_files_of_a_run({{"--output", options.output}, {"--lse", options.lse}});
     return explain(before_allocation(p, machine), options, machine);

@@ -109,6 +109,7 @@ AttentionShares attention_shares(AttentionArguments const& arguments, ServingTil
                  : std::min<std::int64_t>(kMostArrivals / (shares.tiles * tile.warpgroups),
                                           a.workspace_bytes / (shares.tiles * bytes));
   int const most = static_cast<int>(std::clamp<std::int64_t>(room, 1, shares.key_blocks));
+  shares.most_parts = most;
   int chosen = 1;
   if (a.splits) {
     chosen = static_cast<int>(std::min<std::int64_t>(*a.splits, most));
