@@ -76,12 +76,13 @@ tegula_status tegula_call(char const* operation, tegula_value const* const* argu
 tegula_status tegula_operations(char** text);
 void tegula_value_free(tegula_value* value);
 
-/* NULL for a handle is TEGULA_ARGUMENT_ERROR of every function with a status. A function without one
- * says what it answers. */
+/* NULL for a handle is TEGULA_ARGUMENT_ERROR of every function with a status. A function without
+ * one says what it answers. */
 
 /** TEGULA_NO_KIND of NULL. */
 tegula_kind tegula_value_kind(tegula_value const* value);
-/** Whether it is the same value: the same kind, tree and numbers. 1 or 0. NULL equals NULL alone. */
+/** Whether it is the same value: the same kind, tree and numbers. 1 or 0. NULL equals NULL alone.
+ */
 int32_t tegula_value_equal(tegula_value const* value, tegula_value const* other);
 /** The text form, which evaluates to the value again. */
 tegula_status tegula_value_text(tegula_value const* value, char** text);
@@ -569,8 +570,8 @@ tegula_status tegula_kernel_launch(tegula_kernel const* kernel, int32_t const gr
 
 /* --- command line --- */
 
-/** The `tegula` command with these arguments, argv[0] its name, up to a NULL among them; returns its
- * exit status. Ignores SIGPIPE from then on. */
+/** The `tegula` command with these arguments, argv[0] its name, up to a NULL among them; returns
+ * its exit status. Ignores SIGPIPE from then on. */
 int32_t tegula_main(int32_t argc, char** argv);
 
 #ifdef __cplusplus

@@ -9,9 +9,7 @@ from typing import Any
 
 import pytest
 
-from tegula import _library
-
-library = _library.library
+from tegula._library import _FALLIBLE, _PLAIN, library
 
 # What functions without a status answer; None: nothing.
 ANSWERS: dict[str, Any] = {
@@ -30,14 +28,14 @@ def nothing(kind: Any) -> Any:
     return kind(0).value if kind in (ctypes.c_int32, ctypes.c_int64, ctypes.c_size_t) else None
 
 
-@pytest.mark.parametrize("name", _library._FALLIBLE)
+@pytest.mark.parametrize("name", _FALLIBLE)
 def test_a_function_with_a_status_refuses_null(name: str) -> None:
     function = getattr(library, f"tegula_{name}")
     assert function(*[nothing(kind) for kind in function.argtypes]) == 2
     assert "NULL" in library.tegula_last_error().decode()
 
 
-@pytest.mark.parametrize("name", sorted(set(_library._PLAIN) - WITHOUT_POINTERS))
+@pytest.mark.parametrize("name", sorted(set(_PLAIN) - WITHOUT_POINTERS))
 def test_a_function_without_a_status_answers_null(name: str) -> None:
     function = getattr(library, f"tegula_{name}")
     assert function(*[nothing(kind) for kind in function.argtypes]) == ANSWERS.get(name)

@@ -77,11 +77,10 @@ AttentionConstraints constraints(Options const& o) {
 
 /// choose(constraints of the options), with the options in front of why none answers to them.
 template <class Choose> auto chosen_by(Options const& o, Choose&& choose) {
-  return chosen_as_asked(
-      {{"--kernel", o.choice.kernel},
-       {"--config", text_of(o.choice.configuration)},
-       {"--splits", o.splits.value_or(1) > 1 ? text_of(o.splits) : ""}},
-      [&] { return choose(constraints(o)); });
+  return chosen_as_asked({{"--kernel", o.choice.kernel},
+                          {"--config", text_of(o.choice.configuration)},
+                          {"--splits", o.splits.value_or(1) > 1 ? text_of(o.splits) : ""}},
+                         [&] { return choose(constraints(o)); });
 }
 
 /// The operands as the kernels and the reference read them; those of no file are empty until

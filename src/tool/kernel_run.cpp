@@ -265,7 +265,8 @@ Machine make_machine(MachineOptions const& options, ProgressBar& bar) {
 
 void check_lines(bool lines, bool json, bool explains, Machine const& machine) {
   if (lines && json)
-    throw argument_error("--lines is of the text, and --json is given, which has the lines anyway.");
+    throw argument_error(
+        "--lines is of the text, and --json is given, which has the lines anyway.");
   if (lines && !explains && !machine.is_simulated())
     throw argument_error(fmt::format(
         "--lines shows what a simulated machine counts, and this is {}; use --device sim.",

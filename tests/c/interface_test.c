@@ -520,7 +520,7 @@ static void command_line(void) {
   EXPECT(tegula_main(3, arguments) == 1);
   char* ended[] = {name, command, wrong, NULL, name};
   EXPECT(tegula_main(5, ended) == 1); /* as of three: the arguments end at NULL */
-  EXPECT(tegula_main(0, NULL) == 0); /* its help */
+  EXPECT(tegula_main(0, NULL) == 0);  /* its help */
 }
 
 int main(void) {

@@ -111,8 +111,8 @@ TEST(Selection, KeysAreComputedInAsManyPartsAsAreAskedForOrRefused) {
   a.splits = 3;
   std::int64_t const bytes = attention_workspace_bytes(a, kDevice);
   EXPECT_THAT(refusal(a, kDevice),
-              HasSubstr(fmt::format("splits is 3 and workspace_bytes is 0; so many parts need {} bytes.",
-                                    bytes)));
+              HasSubstr(fmt::format(
+                  "splits is 3 and workspace_bytes is 0; so many parts need {} bytes.", bytes)));
   a.workspace_bytes = bytes - 1;
   EXPECT_THAT(refusal(a, kDevice), HasSubstr("so many parts need"));
   a.workspace_bytes = bytes;

@@ -474,8 +474,10 @@ TEST(Hostile, WhatIsAcceptedStandsInTheAnswerToAMissingOrSecondValue) {
   };
   std::string const extent = "a whole number from 1 to 1073740800";
   says({"gemm", "--m"}, "--m: is given without a value; it takes: " + extent);
-  says({"gemm", "--m", "5", "--m=6"}, "--m: is given more than once; it takes one value: " + extent);
-  says({"gemm", "--in", "f16", "--in", "f16"}, "--in: is given more than once; it takes one value: ");
+  says({"gemm", "--m", "5", "--m=6"},
+       "--m: is given more than once; it takes one value: " + extent);
+  says({"gemm", "--in", "f16", "--in", "f16"},
+       "--in: is given more than once; it takes one value: ");
   says({"gemm", "--tile"}, "--tile: is given without a value; it takes: rows and columns of D");
   says({"attention", "--head-dim"}, "it takes: a multiple of 8 from 8 to 256 or 576 ");
   says({"gemm", "--json", "--json"}, "--json: is given more than once; once is enough");
@@ -500,7 +502,9 @@ TEST(Hostile, KeysAreComputedInPartsOrRefused) {
   // Many queries too, which are not computed in parts unless that is asked for.
   Line const many{"attention", "--seq-q", "300", "--seq-k", "300", "--device", "sim"};
   EXPECT_THAT(run(many, folder).out, ::testing::Not(::testing::HasSubstr("serving")));
-  EXPECT_THAT(run(many + Line{"--splits", "3"}, folder).out, ::testing::AllOf(::testing::HasSubstr("serving"), ::testing::HasSubstr("within bounds")));
+  EXPECT_THAT(
+      run(many + Line{"--splits", "3"}, folder).out,
+      ::testing::AllOf(::testing::HasSubstr("serving"), ::testing::HasSubstr("within bounds")));
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ struct AttentionShares {
   bool uneven = false;     ///< sequences of a few queries have lengths that the host does not know
   int part_blocks = 1;     ///< of a part
   int parts = 1;           ///< most of a tile
-  int most_parts = 1;      ///< that there is room for
+  bool as_asked = true;    ///< as many as AttentionArguments::splits says, or there are blocks for
   double blocks_in_turn = 1;  ///< the estimate that the parts are chosen by: blocks of keys that
                               ///< the CTA with the most computes, and what a tile costs besides
   std::int64_t items() const { return tiles * parts; }

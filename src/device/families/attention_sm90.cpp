@@ -3,8 +3,6 @@
 
 #include "attention_sm90.hpp"
 
-#include <algorithm>
-
 #include "attention_serving.hpp"
 #include "attention_tensors.hpp"
 
@@ -34,9 +32,7 @@ char const* FamilyTraits<AttentionSm90Family>::unfit(AttentionArguments const& a
     return needs_serving(a) ? "sequences of one length in one piece" : nullptr;
   }
   if (asks_for_parts(a)) {  // which is heeded, whether or not it is predicted to pay
-    AttentionShares const shares = attention_shares(a, serving_tile(c), device);
-    if (shares.most_parts < std::min<std::int64_t>(*a.splits, shares.key_blocks))
-      return kFewerParts;
+    if (!attention_shares(a, serving_tile(c), device).as_asked) return kFewerParts;
   } else if (!needs_serving(a) && !c.latent) {
     if (c.consumers > 1) {
       // Tiles that several heads' rows fill better. In e4m3, and with fewer keys in a block, they

@@ -292,8 +292,7 @@ std::uint32_t ClusterOrder::cover(std::uint32_t agent, std::uint32_t time) {
   if (own_.empty() || agent == GlobalShadow::kNobody) return 0;
   if (covered_of_ != own_.size()) cover_of_access_.clear(), covered_of_ = own_.size();
   // A large copy asks for each of its words.
-  auto const [place, is_new] =
-      cover_of_access_.try_emplace(std::uint64_t{agent} << 32 | time, 0);
+  auto const [place, is_new] = cover_of_access_.try_emplace(std::uint64_t{agent} << 32 | time, 0);
   if (!is_new) return place->second;
   Releases set;
   for (std::uint32_t const id : own_) {
