@@ -90,7 +90,8 @@ def compile_runner(path):
     command = ["nice", "g++", "-std=c++20", "-O1", "-w", "-ffunction-sections", "-DFMT_HEADER_ONLY", "-static-libstdc++", "-static-libgcc"]
     command += [*INCLUDE, "-isystem", str(CUDA / "include"), str(ROOT / "bench/gpu/mutants_runner.cpp")]
     device = ROOT / "src/device"
-    sources = ("reference.cpp", "arguments.cpp", "families/attention_sm80.cpp", "families/gemm_sm80.cpp", "cuda/tensor_map.cpp")
+    sources = ("reference.cpp", "reference_attention.cpp", "reference_gemm.cpp", "reference_sums.cpp", "arguments.cpp")
+    sources += ("families/attention_sm80.cpp", "families/gemm_sm80.cpp", "cuda/tensor_map.cpp")
     command += [f"-I{device}", *(str(device / file) for file in sources)]
     command += ["-Wl,--gc-sections", f"-L{CUDA / 'lib64'}", "-lcudart_static", "-ldl", "-lrt", "-lpthread", "-o", str(path)]
     subprocess.run(command, check=True)

@@ -1,12 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
 
+#include "attention_problem.hpp"
 #include "attention_sequences.hpp"
 #include "commands.hpp"
 #include "kernel_run.hpp"
@@ -43,30 +43,8 @@ Examples:
 
 constexpr std::int64_t kMostInt = std::numeric_limits<int>::max();
 
-struct Options {
-  MachineOptions machine;
-  std::string q, k, v, sink, q_descale, k_descale, v_descale, output, lse;
-  // As the files say, or the default, where the command line does not say it.
-  Extent batch{"batch", "--batch"}, heads{"heads", "--heads"}, kv_heads{"kv_heads", "--kv-heads"},
-      seq_q{"seq_q", "--seq-q"}, seq_k{"seq_k", "--seq-k"}, head_dim{"head_dim", "--head-dim"},
-      head_dim_v{"head_dim_v", "--head-dim-v"};
-  std::optional<std::string> dtype, out_type;
-  std::string layout = "bshd", exponential = "ex2";
-  std::optional<float> scale;    // 1 / sqrt(head_dim)
-  std::optional<float> softcap;  // none
-  std::optional<int> window_left, window_right;
-  std::optional<int> splits;  // as many as are best
-  SequenceOptions sequences;
-  bool causal = false, fast_sums = false, json = false, lines = false, explain = false;
-  int repeat = 1;
-  struct {
-    std::string kernel;
-    std::optional<int> configuration;
-  } choice;
-};
-
 /// What is asked for of the choice. As of a GEMM, a number alone is that of the sm_90 kernel.
-AttentionConstraints constraints(Options const& o) {
+AttentionConstraints constraints(AttentionOptions const& o) {
   AttentionConstraints wanted{.configuration = o.choice.configuration};
   if (o.choice.kernel == "sm80") wanted.kernel = attention_sm80;
   if (o.choice.kernel == "sm100") wanted.kernel = attention_sm100;
@@ -76,64 +54,16 @@ AttentionConstraints constraints(Options const& o) {
 }
 
 /// choose(constraints of the options), with the options in front of why none answers to them.
-template <class Choose> auto chosen_by(Options const& o, Choose&& choose) {
+template <class Choose> auto chosen_by(AttentionOptions const& o, Choose&& choose) {
   return chosen_as_asked({{"--kernel", o.choice.kernel},
                           {"--config", text_of(o.choice.configuration)},
                           {"--splits", o.splits.value_or(1) > 1 ? text_of(o.splits) : ""}},
                          [&] { return choose(constraints(o)); });
 }
 
-/// The operands as the kernels and the reference read them; those of no file are empty until
-/// generate_missing, and without a sink that stays so.
-struct Problem {
-  Operand q, k, v, k_new, v_new, sink;
-  Operand q_descale, k_descale, v_descale;
-  std::vector<std::int64_t> shape_of_o;
-  std::shared_ptr<Sequences const> sequences;
-  AttentionArguments arguments;  ///< with defaults; of pointers, those to `sequences`
-};
-
-/// The axes of a file's array, whichever their order.
-struct Axes {
-  std::int64_t batch, seq, heads, head_dim;
-};
-Axes axes(Operand const& operand, bool heads_first) {
-  auto shape = operand.shape;
-  if (shape.size() == 3) shape.insert(shape.begin(), 1);
-  return {shape[0], shape[heads_first ? 2 : 1], shape[heads_first ? 1 : 2], shape[3]};
-}
-
-TokenStrides strides(std::int64_t seq, std::int64_t heads, std::int64_t head_dim,
-                     bool heads_first) {
-  TokenStrides const by_token = contiguous_tokens(seq, heads, head_dim);
-  return heads_first ? TokenStrides{by_token.batch, head_dim, seq * head_dim} : by_token;
-}
-
-/// The arguments with the operands at these addresses; null for a sink and for factors that the
-/// problem does not have.
-struct Addresses {
-  void const *q, *k, *v, *k_new, *v_new, *sink, *q_descale, *k_descale, *v_descale;
-  void *o, *lse;
-};
-AttentionArguments with_addresses(Problem const& p, Addresses const& at) {
-  AttentionArguments a = p.arguments;
-  a.q = at.q, a.k = at.k, a.v = is_latent(a) ? at.k : at.v, a.o = at.o;
-  a.lse = static_cast<float*>(at.lse);
-  if (!p.k_new.shape.empty()) a.k_new = at.k_new;
-  if (!p.v_new.shape.empty()) a.v_new = at.v_new;
-  auto const floats = [](Operand const& operand, void const* address) {
-    return operand.shape.empty() ? nullptr : static_cast<float const*>(address);
-  };
-  a.sink = floats(p.sink, at.sink);
-  a.q_descale = floats(p.q_descale, at.q_descale);
-  a.k_descale = floats(p.k_descale, at.k_descale);
-  a.v_descale = floats(p.v_descale, at.v_descale);
-  return a;
-}
-
 /// The problem with operands that are aligned as allocations are, for what touches no
 /// memory; checked.
-AttentionArguments before_allocation(Problem const& p, Machine const& machine) {
+AttentionArguments before_allocation(AttentionProblem const& p, Machine const& machine) {
   auto const somewhere = [](std::uintptr_t i) { return reinterpret_cast<void*>(i << 58); };
   AttentionArguments const a = with_addresses(
       p, {somewhere(1), somewhere(2), somewhere(3), somewhere(10), somewhere(11), somewhere(6),
@@ -154,7 +84,7 @@ double bytes_of(AttentionArguments const& a) {
 }
 
 /// Refuses files that cannot be written, or are meant for two things, before any work.
-void check_files(Options const& o) {
+void check_files(AttentionOptions const& o) {
   std::vector<io::NamedPath> targets = machine_targets(o.machine),
                              inputs = machine_inputs(o.machine);
   add_array_file(targets, "--output", o.output);
@@ -168,185 +98,6 @@ void check_files(Options const& o) {
                                      {"--v-descale", &o.v_descale}})
     add_array_file(inputs, option, *file);
   io::check_targets(targets, inputs);
-}
-
-/// The numbers of queries and of keys of the sequences, where they are given; the extents follow
-/// from them.
-Sequences::Lengths lengths(Options& o) {
-  if (o.sequences.given() && !(o.q.empty() && o.k.empty() && o.v.empty()))
-    throw argument_error(
-        "--lengths-q, --lengths-k, --append and --page-size are of generated operands: leave out --q, --k and "
-        "--v.");
-  Sequences::Lengths lengths;
-  if (std::optional<std::string> const& append = o.sequences.append) {
-    lengths.new_keys = parse_lengths("--append", *append);
-    if (!o.sequences.lengths_k)
-      throw argument_error(fmt::format(
-          "--append is '{}', and --lengths-k is left out; it must say how many keys there "
-          "are before.",
-          *append));
-    agree(o.batch, static_cast<std::int64_t>(lengths.new_keys.size()), "--append", *append);
-  }
-  for (auto const& [option, text, values, seq] :
-       {std::tuple{"--lengths-q", &o.sequences.lengths_q, &lengths.queries, &o.seq_q},
-        std::tuple{"--lengths-k", &o.sequences.lengths_k, &lengths.keys, &o.seq_k}}) {
-    if (!*text) continue;
-    *values = parse_lengths(option, **text);
-    agree(o.batch, static_cast<std::int64_t>(values->size()), option, **text);
-    auto all = *values;
-    if (values == &lengths.keys && all.size() == lengths.new_keys.size())
-      for (std::size_t i = 0; i < all.size(); ++i) all[i] += lengths.new_keys[i];
-    std::int64_t const most = *std::max_element(all.begin(), all.end());
-    seq->otherwise(most);
-    if (seq->value < most)
-      throw argument_error(fmt::format("{} has {}, and {} is {}; that must be at least as large.",
-                                       option, most, seq->name, seq->value));
-  }
-  return lengths;
-}
-
-/// The factors of Q and K are part of the softmax's scale, which is above 0.
-void require_positive(char const* option, std::string const& file, Operand const& factors) {
-  for (std::int64_t i = 0; i < factors.size(); ++i) {
-    double const factor = reference::element(factors.data.data(), factors.type, i);
-    if (!(factor > 0) || !std::isfinite(factor))
-      throw argument_error(fmt::format(
-          "{} {} holds {} at ({}, {}); every factor must be finite and above 0.", option,
-          io::printable(file), factor, i / factors.shape[1], i % factors.shape[1]));
-  }
-}
-
-Problem read_problem(Options o) {
-  std::optional<DType> type;
-  if (o.dtype) type = parse_dtype("--dtype", *o.dtype);
-  if (o.q.empty() && o.k.empty() && o.v.empty() && !type) type = DType::bf16;
-  bool const heads_first = o.layout == "bhsd";
-
-  std::optional<Operand> q, k, v, sink;
-  if (!o.q.empty()) {
-    q = read_operand("--q", o.q, type, 3, 4);
-    type = q->type;
-    Axes const a = axes(*q, heads_first);
-    agree(o.batch, a.batch, "--q", o.q);
-    agree(o.seq_q, a.seq, "--q", o.q);
-    agree(o.heads, a.heads, "--q", o.q);
-    agree(o.head_dim, a.head_dim, "--q", o.q);
-  }
-  for (auto const& [option, file, operand, dim] :
-       {std::tuple{"--k", &o.k, &k, &o.head_dim}, std::tuple{"--v", &o.v, &v, &o.head_dim_v}}) {
-    if (file->empty()) continue;
-    *operand = read_operand(option, *file, type, 3, 4);
-    type = (*operand)->type;
-    Axes const a = axes(**operand, heads_first);
-    agree(o.batch, a.batch, option, *file);
-    agree(o.seq_k, a.seq, option, *file);
-    agree(o.kv_heads, a.heads, option, *file);
-    agree(*dim, a.head_dim, option, *file);
-  }
-  if (!o.sink.empty()) {
-    sink = read_operand("--sink", o.sink, DType::f32, 1, 1);
-    agree(o.heads, sink->shape[0], "--sink", o.sink);
-  }
-  std::optional<Operand> factors[3];
-  for (auto const& [option, file, operand] : {std::tuple{"--q-descale", &o.q_descale, &factors[0]},
-                                              {"--k-descale", &o.k_descale, &factors[1]},
-                                              {"--v-descale", &o.v_descale, &factors[2]}}) {
-    if (file->empty()) continue;
-    *operand = read_operand(option, *file, DType::f32, 2, 2);
-    agree(o.batch, (*operand)->shape[0], option, *file);
-    agree(o.kv_heads, (*operand)->shape[1], option, *file);
-    if (operand != &factors[2]) require_positive(option, *file, **operand);
-  }
-  std::optional<DType> out;
-  if (o.out_type) out = parse_dtype("--out-type", *o.out_type);
-  Sequences::Lengths const of_sequences = lengths(o);
-  o.batch.otherwise(1);
-  o.heads.otherwise(o.kv_heads.value > 0 ? o.kv_heads.value : 1);
-  o.kv_heads.otherwise(o.heads.value);
-  o.seq_q.otherwise(o.seq_k.value > 0 ? o.seq_k.value : 256);
-  o.seq_k.otherwise(o.seq_q.value);
-  o.head_dim.otherwise(o.head_dim_v.value > 0 ? o.head_dim_v.value : 64);
-  o.head_dim_v.otherwise(o.head_dim.value == 576 ? 512 : o.head_dim.value);
-  if ((o.head_dim.value == 576) != (o.head_dim_v.value == 512))
-    throw argument_error(fmt::format(
-        "--head-dim is {} and --head-dim-v is {}; 576 and 512 go together, V being the first "
-        "columns of K, and the others are multiples of 8 from 8 to 256.",
-        o.head_dim.value, o.head_dim_v.value));
-  if (o.head_dim.value == 576 && !o.v.empty())
-    throw argument_error(
-        "--v is given and --head-dim is 576; V is the first columns of K then: leave out --v.");
-  std::int64_t const seq_q = o.seq_q.value, seq_k = o.seq_k.value, heads = o.heads.value,
-                     kv_heads = o.kv_heads.value, head_dim = o.head_dim.value,
-                     head_dim_v = o.head_dim_v.value;
-
-  using Shape = std::vector<std::int64_t>;
-  auto const sequences = std::make_shared<Sequences const>(of_sequences, o.batch.value, seq_k,
-                                                           o.sequences.page_size, o.machine.seed);
-  AttentionArguments arguments = {.dtype = *type,
-                                  .out = out,
-                                  .batch = o.batch.value,
-                                  .heads = heads,
-                                  .kv_heads = kv_heads,
-                                  .seq_q = seq_q,
-                                  .seq_k = seq_k,
-                                  .head_dim = head_dim,
-                                  .head_dim_v = head_dim_v,
-                                  .scale = o.scale,
-                                  .causal = o.causal,
-                                  .window_left = o.window_left,
-                                  .window_right = o.window_right,
-                                  .softcap = o.softcap.value_or(0),
-                                  .exponential = o.exponential == "polynomial"
-                                                     ? Exponential::polynomial
-                                                     : Exponential::ex2_approx};
-  arguments.splits = o.splits;
-  if (o.fast_sums) arguments.precise = false;
-  sequences->put(arguments);
-  TokenExtents const q_tokens = query_extents(arguments), k_tokens = key_extents(arguments);
-  arguments.q_stride = strides(q_tokens.seq, heads, head_dim, heads_first);
-  arguments.k_stride = strides(k_tokens.seq, kv_heads, head_dim, heads_first);
-  bool const latent = is_latent(arguments);
-  arguments.v_stride =
-      latent ? *arguments.k_stride : strides(k_tokens.seq, kv_heads, head_dim_v, heads_first);
-  arguments.o_stride = strides(q_tokens.seq, heads, head_dim_v, heads_first);
-  auto const shape = [&](TokenExtents const& tokens, std::int64_t heads, std::int64_t dim) {
-    return heads_first ? Shape{tokens.batch, heads, tokens.seq, dim}
-                       : Shape{tokens.batch, tokens.seq, heads, dim};
-  };
-  auto const or_empty = [](std::optional<Operand>& file, DType type, Shape shape) {
-    return file ? std::move(*file) : Operand{type, std::move(shape), {}};
-  };
-  TokenExtents const new_tokens = new_key_extents(arguments);
-  if (arguments.seq_new > 0) {
-    arguments.k_new_stride = strides(new_tokens.seq, kv_heads, head_dim, heads_first);
-    arguments.v_new_stride = strides(new_tokens.seq, kv_heads, head_dim_v, heads_first);
-  }
-  auto const new_rows = [&](std::int64_t dim) {
-    return Operand{*type, arguments.seq_new > 0 ? shape(new_tokens, kv_heads, dim) : Shape{}, {}};
-  };
-  Shape const shape_of_o =
-      q && head_dim_v == head_dim ? q->shape : shape(q_tokens, heads, head_dim_v);
-  return {or_empty(q, *type, shape(q_tokens, heads, head_dim)),
-          or_empty(k, *type, shape(k_tokens, kv_heads, head_dim)),
-          or_empty(v, *type, latent ? Shape{} : shape(k_tokens, kv_heads, head_dim_v)),
-          new_rows(head_dim),
-          latent ? Operand{*type, {}, {}} : new_rows(head_dim_v),
-          or_empty(sink, DType::f32, {}),
-          or_empty(factors[0], DType::f32, {}),
-          or_empty(factors[1], DType::f32, {}),
-          or_empty(factors[2], DType::f32, {}),
-          shape_of_o,
-          sequences,
-          with_defaults(arguments)};
-}
-
-void generate_missing(Problem& p, std::uint64_t seed) {
-  std::uint64_t stream = 0;
-  for (Operand* const operand : {&p.q, &p.k, &p.v, &p.k_new, &p.v_new}) {
-    ++stream;
-    if (operand->data.empty() && !operand->shape.empty())
-      *operand = generate(operand->shape, operand->type, seed, stream);
-  }
 }
 
 /// Pairs of a query and a key that it sees, over the queries of a head of all sequences.
@@ -391,7 +142,7 @@ std::vector<std::int64_t> lse_places(AttentionArguments const& a,
   return places;
 }
 
-nlohmann::ordered_json describe(AttentionArguments const& a, Options const& o) {
+nlohmann::ordered_json describe(AttentionArguments const& a, AttentionOptions const& o) {
   nlohmann::ordered_json j = {{"kernel", "attention"},
                               {"batch", a.batch},
                               {"heads", a.heads},
@@ -430,7 +181,7 @@ nlohmann::ordered_json describe(AttentionCandidate const& candidate) {
 }
 
 /// Bytes of the workspace that the choice asked for takes.
-std::int64_t workspace_bytes(AttentionArguments const& a, Options const& o,
+std::int64_t workspace_bytes(AttentionArguments const& a, AttentionOptions const& o,
                              Machine const& machine) {
   return chosen_by(o, [&](AttentionConstraints const& wanted) {
     return attention_workspace_bytes(a, machine.properties(), wanted);
@@ -438,7 +189,7 @@ std::int64_t workspace_bytes(AttentionArguments const& a, Options const& o,
 }
 
 /// Prints the plan of a checked problem, with the workspace that it takes.
-void explain(AttentionArguments a, Options const& o, Machine const& machine) {
+void explain(AttentionArguments a, AttentionOptions const& o, Machine const& machine) {
   a.workspace_bytes = workspace_bytes(a, o, machine);
   AttentionPlan const plan = chosen_by(o, [&](AttentionConstraints const& wanted) {
     return plan_attention(a, machine.properties(), wanted);
@@ -446,10 +197,10 @@ void explain(AttentionArguments a, Options const& o, Machine const& machine) {
   print_plan(plan, machine, o, describe(a, o), [](auto const& c) { return describe(c); });
 }
 
-void run(Options const& options) {
+void run(AttentionOptions const& options) {
   check_machine_options(options.machine, options.explain);
   check_files(options);
-  Problem p = read_problem(options);
+  AttentionProblem p = read_problem(options);
   ProgressBar bar;
   Machine const machine = make_machine(options.machine, bar);
   check_lines(options.lines, options.json, options.explain, machine);
@@ -533,11 +284,11 @@ void run(Options const& options) {
 }  // namespace
 
 void add_attention_command(Command const& app) {
-  auto const options = std::make_shared<Options>();
+  auto const options = std::make_shared<AttentionOptions>();
   Command const command = app.add_command(
       "attention", "Attention forward: O = softmax(scale Q K^T) V, checked against float64");
   command.footer(kFooter);
-  Options& o = *options;
+  AttentionOptions& o = *options;
   command.add_option("--q", o.q, "Q from FILE.npy or FILE.safetensors:NAME; generated if left out")
       .check(file_name());
   command.add_option("--k", o.k, "K, likewise").check(file_name());

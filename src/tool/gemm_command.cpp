@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <initializer_list>
 #include <limits>
 #include <memory>
@@ -13,12 +12,12 @@
 
 #include "commands.hpp"
 #include "draw_tiling.hpp"
+#include "gemm_problem.hpp"
 #include "grouped_gemm_command.hpp"
 #include "kernel_run.hpp"
 #include "output.hpp"
 #include "tegula/device/gemm_plan.hpp"
 #include "tegula/device/launch.hpp"
-#include "tegula/device/quantize_blocks.hpp"
 #include "tegula/device/selection.hpp"
 #include "tegula/io/text.hpp"
 
@@ -50,41 +49,7 @@ Examples:
   tegula gemm --m 200 --n 384 --k 512 --in e2m1 --scales nv --device sim --arch sm100
   tegula gemm --groups 100,0,17 --n 256 --k 512 --in bf16)";
 
-struct Options {
-  MachineOptions machine;
-  std::string a, b, c, bias, output, tiles_drawing;
-  // As the files say, or the default, where the command line does not say it.
-  Extent m{"m", "--m"}, n{"n", "--n"}, k{"k", "--k"}, batch{"batch", "--batch"};
-  std::optional<std::string> dtype, dtype_b, out_type;
-  std::string activation = "none";
-  bool trans_a = false, trans_b = false, json = false, lines = false, explain = false,
-       measure = false;
-  float alpha = 1;
-  std::optional<float> beta;  // 1 where there is a file of C, else 0
-  std::optional<float> scale_a, scale_b;
-  std::string scales, grouping;
-  std::optional<std::string> groups;
-  int repeat = 1;
-  struct {
-    std::string kernel, schedule, raster, widths;
-    std::optional<std::string> tile, cluster;
-    std::optional<int> configuration, split_k, group;
-  } choice;
-};
-
-/// --scales of sm_100: mx or nv.
-bool has_block_scales(Options const& o) { return o.scales == "mx" || o.scales == "nv"; }
-
-constexpr std::int64_t kDefaultExtent = 256;
 constexpr std::int64_t kMostInt = std::numeric_limits<int>::max();
-
-template <class Value>
-Value named(std::string const& text, std::initializer_list<std::pair<char const*, Value>> names) {
-  for (auto const& [name, value] : names)
-    if (text == name) return value;
-  throw argument_error(
-      fmt::format("'{}' is not a name that is known here.", text));  // the option has checked it
-}
 
 /// Two whole numbers, "128x256".
 std::pair<int, int> extents(std::string const& option, std::string const& text) {
@@ -96,7 +61,7 @@ std::pair<int, int> extents(std::string const& option, std::string const& text) 
   return {read->first, read->second};
 }
 
-GemmConstraints constraints(Options const& o) {
+GemmConstraints constraints(GemmOptions const& o) {
   auto const& c = o.choice;
   GemmConstraints wanted{.configuration = c.configuration, .split_k = c.split_k, .group = c.group};
   if (!c.kernel.empty())
@@ -118,7 +83,7 @@ GemmConstraints constraints(Options const& o) {
 }
 
 /// choose(constraints of the options), with the options in front of why none answers to them.
-template <class Choose> auto chosen_by(Options const& o, Choose&& choose) {
+template <class Choose> auto chosen_by(GemmOptions const& o, Choose&& choose) {
   auto const& c = o.choice;
   GemmConstraints const wanted = constraints(o);
   return chosen_as_asked({{"--kernel", c.kernel},
@@ -133,185 +98,7 @@ template <class Choose> auto chosen_by(Options const& o, Choose&& choose) {
                          [&] { return choose(wanted); });
 }
 
-/// The operands as kernels and reference read them; those of no file are empty until
-/// generate_missing, and A and B with block scales are f32 until `quantise`.
-struct Problem {
-  Operand a, b, c, bias;
-  std::vector<float> scales;
-  std::vector<std::uint8_t> block_scale_a, block_scale_b;
-  GemmArguments arguments;  ///< without pointers
-};
-
-using Shape = std::vector<std::int64_t>;
-Shape batched(std::int64_t batch, Shape shape) {
-  if (batch > 1) shape.insert(shape.begin(), batch);
-  return shape;
-}
-
-/// Of A or B. Only where there are block scales may they have less than 8 bits.
-DType parse_operand_type(char const* option, std::string const& name, bool scaled) {
-  constexpr DType small[] = {DType::e2m1, DType::e2m3, DType::e3m2};
-  auto const* const type = std::find_if(std::begin(small), std::end(small),
-                                        [&](DType t) { return name == to_string(t); });
-  if (type == std::end(small)) return parse_dtype(option, name);
-  if (scaled) return *type;
-  throw argument_error(fmt::format("{} is {} and --scales is left out; of {} it must be mx{}.",
-                                   option, name, name, *type == DType::e2m1 ? " or nv" : ""));
-}
-
-Problem read_problem(Options o) {
-  std::optional<DType> in, in_b, out;
-  bool const scaled = has_block_scales(o);
-  if (o.dtype) in = parse_operand_type("--dtype", *o.dtype, scaled);
-  if (o.dtype_b) in_b = parse_operand_type("--in-b", *o.dtype_b, scaled);
-  if (o.out_type) out = parse_dtype("--out-type", *o.out_type);
-  if (scaled && !in) in = o.scales == "nv" ? DType::e2m1 : DType::e4m3;
-  if (o.a.empty() && o.b.empty() && !in) in = DType::bf16;
-  if (!in_b) in_b = in;
-  o.trans_b = o.trans_b || scaled;
-
-  // Reads a file of `rank` axes, or one more, the batches, in front; gives the strides
-  // between these.
-  auto const matrices = [&](char const* option, std::string const& file, std::optional<DType> type,
-                            Extent& rows, Extent& columns) {
-    Operand operand = read_operand(option, file, type, 2, 3);
-    Shape const& shape = operand.shape;
-    if (shape.size() == 3) agree(o.batch, shape[0], option, file);
-    agree(rows, shape[shape.size() - 2], option, file);
-    agree(columns, shape[shape.size() - 1], option, file);
-    return operand;
-  };
-  std::optional<Operand> a, b, c, bias;
-  if (!o.a.empty()) {
-    auto const type = scaled ? DType::f32 : in;
-    a = o.trans_a ? matrices("--a", o.a, type, o.k, o.m) : matrices("--a", o.a, type, o.m, o.k);
-    if (!scaled) in = a->type;
-    if (!in_b && bits(*in) != 8) in_b = in;  // beside an fp8 A, B stays what its file holds
-  }
-  if (!o.b.empty()) {
-    auto const type = scaled ? DType::f32 : in_b;
-    b = o.trans_b ? matrices("--b", o.b, type, o.n, o.k) : matrices("--b", o.b, type, o.k, o.n);
-    if (!scaled) in_b = b->type;
-    if (!in) in = in_b;
-  }
-  if (!in_b) in_b = in;
-  if (!out) out = default_output(*in);
-  if (!o.c.empty()) {
-    c = matrices("--c", o.c, out, o.m, o.n);
-  }
-  float const beta = o.beta.value_or(c ? 1.0f : 0.0f);
-  if (!o.bias.empty()) {
-    bias = read_operand("--bias", o.bias, out, 1, 1);
-    agree(o.n, bias->shape[0], "--bias", o.bias);
-  }
-  for (auto* const extent : {&o.m, &o.n, &o.k}) extent->otherwise(kDefaultExtent);
-  o.batch.otherwise(1);
-  std::int64_t const m = o.m.value, n = o.n.value, k = o.k.value, batch = o.batch.value;
-  for (auto const& [type, transposed, option] :
-       {std::tuple(*in, !o.trans_a, "A is stored as (k, m) with --trans-a"),
-        std::tuple(*in_b, o.trans_b, "B is stored as (k, n) without --trans-b")})
-    if (!transposed && (type == DType::tf32 || bits(type) <= 8))
-      throw argument_error(
-          fmt::format("gemm: {}, and of {} the tensor cores read only what is contiguous along k.",
-                      option, to_string(type)));
-
-  Problem p;
-  auto const shared = [&](std::optional<Operand> const& file) {
-    return file && file->shape.size() == 2;
-  };
-  p.arguments = {.in = *in,
-                 .in_b = *in_b,
-                 .out = *out,
-                 .a_major = o.trans_a ? Major::mn : Major::k,
-                 .b_major = o.trans_b ? Major::k : Major::mn,
-                 .m = m,
-                 .n = n,
-                 .k = k,
-                 .batch = batch,
-                 .alpha = o.alpha,
-                 .beta = beta,
-                 .activation = named<Activation>(o.activation, {{"none", Activation::none},
-                                                                {"relu", Activation::relu},
-                                                                {"gelu", Activation::gelu},
-                                                                {"silu", Activation::silu}})};
-  if (scaled) {
-    // Rows are padded to what TMA can address.
-    auto const padded = [&](DType type) {
-      int const unit = are_pairs(*in, *in_b) || bits(type) == 8 ? 128 / bits(type) : 128;
-      return (k + unit - 1) / unit * unit;
-    };
-    p.arguments.block_scale = o.scales == "nv" ? kNvScale : kMxScale;
-    p.arguments.lda = padded(*in), p.arguments.ldb = padded(*in_b);
-  }
-  if (shared(a)) p.arguments.a_batch_stride = 0;
-  if (shared(b)) p.arguments.b_batch_stride = 0;
-  if (shared(c)) p.arguments.c_batch_stride = 0;
-  auto const or_empty = [](std::optional<Operand>& file, DType type, Shape shape) {
-    return file ? std::move(*file) : Operand{type, std::move(shape), {}};
-  };
-  p.a =
-      or_empty(a, scaled ? DType::f32 : *in, batched(batch, o.trans_a ? Shape{k, m} : Shape{m, k}));
-  p.b = or_empty(b, scaled ? DType::f32 : *in_b,
-                 batched(batch, o.trans_b ? Shape{n, k} : Shape{k, n}));
-  p.c = or_empty(c, *out, beta != 0 ? batched(batch, {m, n}) : Shape{});
-  p.bias = or_empty(bias, *out, {});
-  p.scales = {o.scale_a.value_or(1), o.scale_b.value_or(1)};
-  return p;
-}
-
-void generate_missing(Problem& p, std::uint64_t seed) {
-  std::uint64_t stream = 0;
-  for (Operand* const operand : {&p.a, &p.b, &p.c}) {
-    ++stream;
-    if (operand->data.empty() && !operand->shape.empty())
-      *operand = generate(operand->shape, operand->type, seed, stream);
-  }
-}
-
-/// A and B of f32 in the problem's types, with their scales. Precondition: checked arguments.
-void quantise(Problem& p) {
-  GemmArguments const& g = p.arguments;
-  if (g.block_scale.block == 0) return;
-  auto const quantise_one = [&](Operand& x, DType type, std::int64_t rows, std::int64_t ld,
-                                std::vector<std::uint8_t>& scales) {
-    auto const of_matrix = static_cast<std::size_t>(rows * g.k);
-    std::vector<float> values(x.data.size() / sizeof(float));
-    std::memcpy(values.data(), x.data.data(), x.data.size());
-    std::vector<std::byte> elements;
-    for (std::size_t first = 0; first < values.size(); first += of_matrix) {
-      QuantizedBlocks const q =
-          quantize_blocks(type, g.block_scale, rows, g.k, ld, values.data() + first);
-      auto const bytes = std::as_bytes(std::span(q.elements));
-      elements.insert(elements.end(), bytes.begin(), bytes.end());
-      scales.insert(scales.end(), q.scales.begin(), q.scales.end());
-    }
-    std::int64_t const matrices = static_cast<std::int64_t>(values.size() / of_matrix);
-    x = {DType::u8, {matrices * rows, ld * bits(type) / 8}, std::move(elements)};
-  };
-  quantise_one(p.a, g.in, g.m, *g.lda, p.block_scale_a);
-  quantise_one(p.b, *g.in_b, g.n, *g.ldb, p.block_scale_b);
-}
-
-/// The arguments with the operands at these addresses; null for those that the problem does
-/// not have.
-struct Addresses {
-  void const *a, *b, *c, *bias;
-  void* d;
-  float const* scales;
-  void const *block_scale_a, *block_scale_b;
-};
-GemmArguments with_addresses(Problem const& p, Options const& o, Addresses const& at) {
-  GemmArguments g = p.arguments;
-  g.a = at.a, g.b = at.b, g.d = at.d;
-  g.c = g.beta != 0 ? at.c : nullptr;
-  g.bias = o.bias.empty() ? nullptr : at.bias;
-  g.scale_a = o.scale_a ? at.scales : nullptr;
-  g.scale_b = o.scale_b ? at.scales + 1 : nullptr;
-  if (has_block_scales(o)) g.block_scale_a = at.block_scale_a, g.block_scale_b = at.block_scale_b;
-  return g;
-}
-
-nlohmann::ordered_json describe(GemmArguments const& g, Options const& o) {
+nlohmann::ordered_json describe(GemmArguments const& g, GemmOptions const& o) {
   return {{"kernel", "gemm"},
           {"m", g.m},
           {"n", g.n},
@@ -359,7 +146,8 @@ nlohmann::ordered_json describe(GemmCandidate const& candidate) {
 
 /// The problem with operands that are aligned as allocations are, for what touches no
 /// memory; checked.
-GemmArguments before_allocation(Problem const& p, Options const& o, Machine const& machine) {
+GemmArguments before_allocation(GemmProblem const& p, GemmOptions const& o,
+                                Machine const& machine) {
   auto const somewhere = [](std::uintptr_t i) { return reinterpret_cast<void*>(i << 58); };
   GemmArguments const g =
       with_addresses(p, o,
@@ -370,7 +158,7 @@ GemmArguments before_allocation(Problem const& p, Options const& o, Machine cons
 }
 
 /// Prints the plan of a checked problem.
-void explain(GemmArguments const& g, Options const& o, Machine const& machine) {
+void explain(GemmArguments const& g, GemmOptions const& o, Machine const& machine) {
   GemmPlan const plan = chosen_by(
       o, [&](GemmConstraints const& wanted) { return plan_gemm(g, machine.properties(), wanted); });
   if (!o.tiles_drawing.empty())
@@ -379,7 +167,7 @@ void explain(GemmArguments const& g, Options const& o, Machine const& machine) {
 }
 
 /// Times every candidate beside its prediction, the soonest first.
-void measure(GemmArguments const& arguments, Options const& o, Machine const& machine) {
+void measure(GemmArguments const& arguments, GemmOptions const& o, Machine const& machine) {
   if (machine.is_simulated())
     throw argument_error("gemm: --measure is asked of " + machine.name() +
                          "; only a GPU has times to measure.");
@@ -419,7 +207,7 @@ void measure(GemmArguments const& arguments, Options const& o, Machine const& ma
 }
 
 /// Refuses files that cannot be written, or are meant for two things, before any work.
-void check_files(Options const& o) {
+void check_files(GemmOptions const& o) {
   std::vector<io::NamedPath> targets = machine_targets(o.machine),
                              inputs = machine_inputs(o.machine);
   add_array_file(targets, "--output", o.output);
@@ -441,7 +229,7 @@ double bytes_of(GemmArguments const& g) {
 }
 
 /// The command with scales of blocks, or of groups, which has fewer forms.
-void run_grouped(Options const& o) {
+void run_grouped(GemmOptions const& o) {
   auto const& c = o.choice;
   auto const said = [](std::optional<float> const& x) { return x ? fmt::format("{}", *x) : ""; };
   if (has_block_scales(o))
@@ -507,7 +295,7 @@ void run_grouped(Options const& o) {
 }
 
 /// --measure times configurations, and gives nothing of a run.
-void check_measure(Options const& o) {
+void check_measure(GemmOptions const& o) {
   if (!o.measure) return;
   if (o.explain)
     throw argument_error("gemm: --measure times what --explain runs not; only one can be given.");
@@ -519,7 +307,7 @@ void check_measure(Options const& o) {
           option));
 }
 
-void run(Options const& o) {
+void run(GemmOptions const& o) {
   check_machine_options(o.machine, o.explain);
   check_measure(o);
   if ((!o.scales.empty() && !has_block_scales(o)) || o.groups || !o.grouping.empty()) {
@@ -528,7 +316,7 @@ void run(Options const& o) {
   }
   constraints(o);  // what is no choice at all is refused before anything is read
   check_files(o);
-  Problem p = read_problem(o);
+  GemmProblem p = read_problem(o);
   ProgressBar bar;
   Machine const machine = make_machine(o.machine, bar);
   check_lines(o.lines, o.json, o.explain, machine);
@@ -596,12 +384,12 @@ void run(Options const& o) {
 }  // namespace
 
 void add_gemm_command(Command const& app) {
-  auto const options = std::make_shared<Options>();
+  auto const options = std::make_shared<GemmOptions>();
   Command const command = app.add_command(
       "gemm",
       "Multiply matrices: D = activation(alpha A B + beta C + bias), checked against float64");
   command.footer(kFooter);
-  Options& o = *options;
+  GemmOptions& o = *options;
   command.add_option("--a", o.a, "A from FILE.npy or FILE.safetensors:NAME; generated if left out")
       .check(file_name());
   command.add_option("--b", o.b, "B, likewise").check(file_name());

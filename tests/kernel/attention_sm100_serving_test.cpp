@@ -7,10 +7,6 @@
 namespace tegula {
 namespace {
 
-Machine serving_blackwell(sim::Options const& options = {}) {
-  return Machine::simulated(Arch::sm100, options);
-}
-
 /// Sequences that end within a tile and within a block of keys, one without queries, one without
 /// keys, one with rows for both tiles.
 ServingProblem ragged(AttentionSm100Config const& c) {
@@ -33,7 +29,7 @@ TEST(AttentionSm100Serving, EveryConfigurationIsCorrect) {
     if (c.serving) {
       ++serving;
       SCOPED_TRACE(to_string(c));
-      expect_correct(serving_blackwell(), ragged(c), number);
+      expect_correct(blackwell(), ragged(c), number);
     }
     ++number;
   }
@@ -43,66 +39,66 @@ TEST(AttentionSm100Serving, EveryConfigurationIsCorrect) {
 TEST(AttentionSm100Serving, ComputesSequencesOfTheirOwnLengths) {
   for (bool const causal : {false, true}) {
     for (bool const packed_k : {false, true})
-      expect_correct(serving_blackwell({.multiprocessors = 3}), {.heads = 2,
-                                                                 .kv_heads = 2,
-                                                                 .queries = {1, 0, 130, 64, 300, 5},
-                                                                 .keys = {300, 20, 131, 1, 257, 0},
-                                                                 .packed_q = true,
-                                                                 .packed_k = packed_k,
-                                                                 .causal = causal});
+      expect_correct(blackwell({.multiprocessors = 3}), {.heads = 2,
+                                                         .kv_heads = 2,
+                                                         .queries = {1, 0, 130, 64, 300, 5},
+                                                         .keys = {300, 20, 131, 1, 257, 0},
+                                                         .packed_q = true,
+                                                         .packed_k = packed_k,
+                                                         .causal = causal});
   }
-  expect_correct(serving_blackwell(), {.queries = {0, 0, 300},
-                                       .keys = {0, 5, 200},
-                                       .packed_q = true,
-                                       .packed_k = true,
-                                       .causal = true,
-                                       .window_left = 50});
+  expect_correct(blackwell(), {.queries = {0, 0, 300},
+                               .keys = {0, 5, 200},
+                               .packed_q = true,
+                               .packed_k = true,
+                               .causal = true,
+                               .window_left = 50});
 }
 
 // 128 rows of a tile are 42 positions of three heads, and two that belong to nobody.
 TEST(AttentionSm100Serving, PacksHeads) {
   for (int const queries : {1, 50})
-    expect_correct(serving_blackwell(), {.heads = 6,
-                                         .kv_heads = 2,
-                                         .queries = {queries, queries},
-                                         .keys = {150, 40},
-                                         .causal = true});
+    expect_correct(blackwell(), {.heads = 6,
+                                 .kv_heads = 2,
+                                 .queries = {queries, queries},
+                                 .keys = {150, 40},
+                                 .causal = true});
 }
 
 TEST(AttentionSm100Serving, FindsKeysInPages) {
   for (int const page_size : {16, 128, 384})
-    expect_correct(serving_blackwell(), {.heads = 4,
-                                         .kv_heads = 2,
-                                         .queries = {3, 3, 3},
-                                         .keys = {400, 17, 384},
-                                         .page_size = page_size,
-                                         .causal = true});
+    expect_correct(blackwell(), {.heads = 4,
+                                 .kv_heads = 2,
+                                 .queries = {3, 3, 3},
+                                 .keys = {400, 17, 384},
+                                 .page_size = page_size,
+                                 .causal = true});
 }
 
 TEST(AttentionSm100Serving, AppendsNewKeys) {
   for (DType const dtype : {DType::bf16, DType::e4m3})
-    expect_correct(serving_blackwell(), {.dtype = dtype,
-                                         .heads = 2,
-                                         .queries = {20, 1, 40},
-                                         .keys = {100, 63, 0},
-                                         .packed_q = true,
-                                         .appended = {20, 1, 40},
-                                         .packed_new = true,
-                                         .page_size = 16,
-                                         .causal = true});
+    expect_correct(blackwell(), {.dtype = dtype,
+                                 .heads = 2,
+                                 .queries = {20, 1, 40},
+                                 .keys = {100, 63, 0},
+                                 .packed_q = true,
+                                 .appended = {20, 1, 40},
+                                 .packed_new = true,
+                                 .page_size = 16,
+                                 .causal = true});
 }
 
 TEST(AttentionSm100Serving, CapsScoresTakesSinksAndPadsHeadDims) {
   for (auto const& [dim, dim_v] : {std::pair{64, 64}, {40, 24}, {128, 72}})
-    expect_correct(serving_blackwell(), {.head_dim = dim,
-                                         .head_dim_v = dim_v,
-                                         .heads = 2,
-                                         .queries = {70, 3},
-                                         .keys = {150, 2},
-                                         .packed_q = true,
-                                         .causal = true,
-                                         .softcap = 5.0f,
-                                         .sink = {3.0f, -__builtin_inff()}});
+    expect_correct(blackwell(), {.head_dim = dim,
+                                 .head_dim_v = dim_v,
+                                 .heads = 2,
+                                 .queries = {70, 3},
+                                 .keys = {150, 2},
+                                 .packed_q = true,
+                                 .causal = true,
+                                 .softcap = 5.0f,
+                                 .sink = {3.0f, -__builtin_inff()}});
 }
 
 // Two steps of each ring in a CTA of its own, and of one for all, at several schedules.
@@ -115,17 +111,17 @@ TEST(AttentionSm100Serving, IsTheSameAtEverySchedule) {
                          .packed_k = true,
                          .causal = true};
   ServingTables const tables(p);
-  ServingResult const first = run(serving_blackwell(), p, tables);
+  ServingResult const first = run(blackwell(), p, tables);
   std::uint64_t seed = 0;
   for (auto const& [completion, interleaving] :
        {std::pair{Completion::first, Interleaving::round_robin},
         {Completion::last, Interleaving::one_warp_behind},
         {Completion::random, Interleaving::random},
         {Completion::random, Interleaving::random}}) {
-    ServingResult const again = run(serving_blackwell({.completion = completion,
-                                                       .interleaving = interleaving,
-                                                       .seed = ++seed,
-                                                       .multiprocessors = static_cast<int>(seed)}),
+    ServingResult const again = run(blackwell({.completion = completion,
+                                               .interleaving = interleaving,
+                                               .seed = ++seed,
+                                               .multiprocessors = static_cast<int>(seed)}),
                                     p, tables);
     EXPECT_EQ(first.o, again.o);
     EXPECT_EQ(first.lse, again.lse);
@@ -145,7 +141,7 @@ TEST(AttentionSm100Serving, EveryRemovedFenceWaitArrivalAndCommitIsFound) {
   Survivors const mutants = survivors_of(
       [&](sim::Options options, sim::Report* report) {
         options.multiprocessors = 1;
-        Machine const machine = serving_blackwell(options);
+        Machine const machine = blackwell(options);
         ServingResult const result = run(machine, p, tables);
         if (report != nullptr) *report = *machine.last_report();
         return std::pair(result.o, result.lse);

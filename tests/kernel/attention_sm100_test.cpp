@@ -11,10 +11,6 @@
 namespace tegula {
 namespace {
 
-Machine blackwell(sim::Options const& options = {}) {
-  return Machine::simulated(Arch::sm100, options);
-}
-
 class EverySm100Attention : public testing::TestWithParam<int> {};
 
 // Two CTAs' tiles, of which the last has few rows; blocks of keys more than once round the stages.

@@ -10,9 +10,9 @@ namespace tegula {
 namespace {
 
 /// Each configuration of the table, at a problem that reaches over the edge of its tiles.
-class EveryConfiguration : public testing::TestWithParam<int> {};
+class EverySm80Attention : public testing::TestWithParam<int> {};
 
-TEST_P(EveryConfiguration, IsCorrectOverTheEdgesOfItsTiles) {
+TEST_P(EverySm80Attention, IsCorrectOverTheEdgesOfItsTiles) {
   AttentionConfig const c = configuration(attention_sm80, GetParam());
   Machine const machine = test_machine();
   expect_correct(attention_sm80, machine,
@@ -25,7 +25,7 @@ TEST_P(EveryConfiguration, IsCorrectOverTheEdgesOfItsTiles) {
                  GetParam());
 }
 
-INSTANTIATE_TEST_SUITE_P(Table, EveryConfiguration,
+INSTANTIATE_TEST_SUITE_P(Table, EverySm80Attention,
                          testing::Range(0, static_cast<int>(configurations(attention_sm80).size())),
                          [](auto const& info) {
                            std::string name = to_string(configuration(attention_sm80, info.param));

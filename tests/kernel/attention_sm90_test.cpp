@@ -8,11 +8,11 @@ namespace tegula {
 namespace {
 
 /// Each configuration of the table, at problems that reach over the edges of its tiles.
-class EveryConfiguration : public testing::TestWithParam<int> {};
+class EverySm90Attention : public testing::TestWithParam<int> {};
 
-TEST_P(EveryConfiguration, IsCorrectOverTheEdgesOfItsTiles) {
+TEST_P(EverySm90Attention, IsCorrectOverTheEdgesOfItsTiles) {
   AttentionSm90Config const c = configuration(attention_sm90, GetParam());
-  if (c.serving) GTEST_SKIP() << "attention_serving_test";
+  if (c.serving) GTEST_SKIP() << "attention_serving_test.cpp has it";
   Machine const machine = test_machine();
   for (bool const causal : {false, true}) {
     AttentionProblem const p{.dtype = c.dtype,
@@ -27,7 +27,7 @@ TEST_P(EveryConfiguration, IsCorrectOverTheEdgesOfItsTiles) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Table, EveryConfiguration,
+INSTANTIATE_TEST_SUITE_P(Table, EverySm90Attention,
                          testing::Range(0, static_cast<int>(configurations(attention_sm90).size())),
                          [](auto const& info) {
                            std::string name = to_string(configuration(attention_sm90, info.param));

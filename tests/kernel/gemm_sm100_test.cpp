@@ -10,10 +10,6 @@
 namespace tegula {
 namespace {
 
-Machine blackwell(sim::Options const& options = {}) {
-  return Machine::simulated(Arch::sm100, options);
-}
-
 class EverySm100Configuration : public testing::TestWithParam<int> {};
 
 // Over the edges of its tiles, more than once round the ring of stages and round the accumulators.

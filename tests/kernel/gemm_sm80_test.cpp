@@ -10,9 +10,9 @@ namespace tegula {
 namespace {
 
 /// Each configuration of the table, at a problem that reaches over the edge of its tiles.
-class EveryConfiguration : public testing::TestWithParam<int> {};
+class EverySm80Configuration : public testing::TestWithParam<int> {};
 
-TEST_P(EveryConfiguration, IsCorrectOverTheEdgesOfItsTiles) {
+TEST_P(EverySm80Configuration, IsCorrectOverTheEdgesOfItsTiles) {
   GemmConfig const c = configuration(gemm_sm80, GetParam());
   Machine const machine = test_machine();
   int const ragged = c.vector_bytes == 16 ? 8 : 3;
@@ -31,7 +31,7 @@ TEST_P(EveryConfiguration, IsCorrectOverTheEdgesOfItsTiles) {
   expect_correct(machine, p);
 }
 
-INSTANTIATE_TEST_SUITE_P(Table, EveryConfiguration,
+INSTANTIATE_TEST_SUITE_P(Table, EverySm80Configuration,
                          testing::Range(0, static_cast<int>(configurations(gemm_sm80).size())),
                          [](auto const& info) {
                            std::string name = to_string(configuration(gemm_sm80, info.param));

@@ -21,32 +21,32 @@ GroupedProblem problem_for(int number) {
           .constraints = {.configuration = number, .clusters = 2}};
 }
 
-class EachConfiguration : public testing::TestWithParam<int> {
+class EveryGroupedConfiguration : public testing::TestWithParam<int> {
  protected:
   Machine const machine = test_machine();
   GroupedGemmSm90Config const& c = configuration(grouped_gemm_sm90, GetParam());
   GroupedProblem p = problem_for(GetParam());
 };
-INSTANTIATE_TEST_SUITE_P(GroupedGemm, EachConfiguration,
+INSTANTIATE_TEST_SUITE_P(GroupedGemm, EveryGroupedConfiguration,
                          testing::Range(0,
                                         static_cast<int>(configurations(grouped_gemm_sm90).size())),
                          [](auto const& tested) { return fmt::format("{}", tested.param); });
 
 // Two tiles and some of M and N, three blocks and some of K.
-TEST_P(EachConfiguration, OverTheEdgesOfItsTiles) {
+TEST_P(EveryGroupedConfiguration, OverTheEdgesOfItsTiles) {
   p.m = c.block_m + 9, p.n = c.block_n * c.cluster_n + 11, p.k = 3 * block_k(c) + 9, p.padding = 2;
   expect_right(machine, p);
 }
 
 // Whole vectors, C, and a ring that comes round.
-TEST_P(EachConfiguration, OfAlignedRowsOntoC) {
+TEST_P(EveryGroupedConfiguration, OfAlignedRowsOntoC) {
   p.m = 70, p.n = c.block_n + 8, p.k = block_k(c) * (stages(c) + 1), p.c = true;
   expect_right(machine, p);
   p.in_place = true;
   expect_right(machine, p);
 }
 
-TEST_P(EachConfiguration, OfGroupsOfRows) {
+TEST_P(EveryGroupedConfiguration, OfGroupsOfRows) {
   p.grouping = Grouping::contiguous, p.n = c.block_n + 40, p.k = 2 * block_k(c) + 16;
   p.sizes = {3, 0, c.block_m + 1, 0, 0, 64, 1};
   expect_right(machine, p);
@@ -56,7 +56,7 @@ TEST_P(EachConfiguration, OfGroupsOfRows) {
   expect_right(machine, p);
 }
 
-TEST_P(EachConfiguration, OfGroupsOfK) {
+TEST_P(EveryGroupedConfiguration, OfGroupsOfK) {
   if (c.scales == Scales::rows_by_blocks || c.cluster_n > 1)
     GTEST_SKIP() << "it computes no groups of k";
   p.grouping = Grouping::k, p.m = c.block_m + 5, p.n = c.block_n + 24;

@@ -17,10 +17,6 @@
 namespace tegula {
 namespace {
 
-Machine blackwell(sim::Options const& options = {}) {
-  return Machine::simulated(Arch::sm100, options);
-}
-
 /// What an operand's elements and scales stand for.
 struct Quantized {
   DType type;

@@ -17,6 +17,11 @@ inline Machine test_machine(sim::Options const& options = {}) {
   return Machine::from_name(name == nullptr ? "sim" : name, Arch::sm90, options);
 }
 
+/// A Blackwell GPU, simulated.
+inline Machine blackwell(sim::Options const& options = {}) {
+  return Machine::simulated(Arch::sm100, options);
+}
+
 /// An output buffer whose every byte is kPoison before a kernel runs.
 inline Buffer<std::uint8_t> poisoned(Machine const& machine, std::int64_t bytes, char const* name) {
   Buffer<std::uint8_t> buffer(machine, bytes, name);

@@ -57,7 +57,7 @@ template <class Kernel, class Gpu> class AttentionProblem {
   /// accumulation and by 6 u of the largest; a weight by that, and by one exponential and one
   /// product for each block of keys, of which there is at most one in 16 keys; the sum by its
   /// additions, and as the weights do; P by its rounding; the second product by its accumulation;
-  /// and O by its rounding. Derived in src/device/reference.cpp.
+  /// and O by its rounding. Derived in src/device/reference_attention.cpp.
   void check_row(int row, std::vector<T> const& result, Errors& errors) const {
     std::int64_t const head = row / shape_.seq * shape_.seq;
     int const keys = shape_.causal ? row % shape_.seq + 1 : shape_.seq;

@@ -13,6 +13,7 @@
 #include <optional>
 #include <string_view>
 
+#include "first_error.hpp"
 #include "nvrtc.hpp"
 #include "tegula/device/error.hpp"
 
@@ -86,13 +87,6 @@ std::optional<int> run(std::vector<std::string> const& words, fs::path const& lo
   while (waitpid(child, &status, 0) < 0)
     if (errno != EINTR) return {};
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
-}
-
-/// The first error that a compiler tells; else what it printed first.
-std::string first_error(std::string const& log) {
-  std::size_t const at = log.find("error: ");
-  std::size_t const line = at == std::string::npos ? 0 : log.rfind('\n', at) + 1;
-  return log.substr(line, log.find('\n', line) - line);
 }
 
 }  // namespace

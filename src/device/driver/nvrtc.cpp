@@ -14,6 +14,7 @@
 #include <system_error>
 #include <utility>
 
+#include "first_error.hpp"
 #include "kernel_cache.hpp"
 #include "tegula/device/error.hpp"
 
@@ -110,14 +111,6 @@ std::pair<std::string, void*> find_library() {
       "NVRTC 13, which compiles kernels when they are first used, was not found; install it by 'pip "
       "install nvidia-cuda-nvrtc', with PyTorch for CUDA 13 or with the CUDA toolkit 13, or set "
       "TEGULA_NVRTC to the path of its libnvrtc.so.13.");
-}
-
-/// The first error that a log tells, with where it is; else the log's first line.
-std::string first_error(std::string_view log) {
-  std::size_t const at = log.find(" error: ");
-  std::size_t begin = at == std::string_view::npos ? 0 : log.rfind('\n', at);
-  begin = begin == std::string_view::npos || at == std::string_view::npos ? 0 : begin + 1;
-  return std::string(log.substr(begin, log.find('\n', begin) - begin));
 }
 
 }  // namespace

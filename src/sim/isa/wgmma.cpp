@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <functional>
 #include <string>
 #include <utility>
 
 #include "isa/perform.hpp"
 #include "isa/shared_operand.hpp"
+#include "isa/wgmma_operation.hpp"
 #include "machine/cluster.hpp"
 #include "machine/cta.hpp"
 #include "tegula/arch/wgmma_descriptor.hpp"
@@ -17,287 +17,11 @@
 #include "tegula/sim/hooks.hpp"
 #include "values/place.hpp"
 
-/// wgmma: operations in flight of a warpgroup. An operation reads its operands from shared memory
-/// by the bits of its matrix descriptors, and writes its accumulators, when it lands: at the last
-/// legal moment that is in the wgmma_wait_group that covers it. Until then the threads'
-/// accumulators hold NaNs.
+/// wgmma: what a warpgroup issues, fences, commits and waits for, and the findings about its
+/// registers.
 namespace tegula::sim {
 
 namespace {
-
-constexpr int kThreads = kWarpgroupSize;
-
-// Of findings about registers. Who wrote them, and where, is not seen.
-constexpr Culprit kNobody = {-1, -1, -1};
-constexpr char kWaitsFirst[] =
-    "a wgmma_wait_group that covers it before the write would order them";
-
-/// The place in D of the first of the two neighbours in a row that registers 4 j and 4 j + 1 of a
-/// thread hold (f32, s32), or the halves of register 2 j (f16), is (row, 8 j + column); eight rows
-/// on are the next two.
-struct Fragment {
-  int row;
-  int column;
-};
-Fragment fragment(int thread) { return {thread / 32 * 16 + thread % 32 / 4, 2 * (thread % 4)}; }
-
-/// Calls f(first register, words of the tile) for each two neighbours of a row that a thread holds,
-/// in two registers or (f16) in one.
-template <class F> void for_each_pair(MmaSpec const& op, int thread, F&& f) {
-  auto const [row, column] = fragment(thread);
-  int const registers = op.d == DType::f16 ? 1 : 2;
-  for (int j = 0; j < op.n / 8; ++j) {
-    int const at = row * op.n + 8 * j + column;
-    f(2 * j * registers, at);
-    f((2 * j + 1) * registers, at + 8 * op.n);
-  }
-}
-
-/// The two words as registers hold them: as they are, or (f16) their low halves together.
-std::uint64_t in_registers(MmaSpec const& op, std::uint32_t const* words) {
-  if (op.d == DType::f16) return words[0] | words[1] << 16;
-  std::uint64_t both = 0;
-  std::memcpy(&both, words, 8);
-  return both;
-}
-
-void collect(WgmmaAccumulators& accumulators) {
-  bool const halves = accumulators.op.d == DType::f16;
-  for (int t = 0; t < kThreads; ++t) {
-    std::uint32_t const* const registers = accumulators.registers[static_cast<std::size_t>(t)];
-    for_each_pair(accumulators.op, t, [&](int r, int at) {
-      std::uint32_t* const words = accumulators.tile.data() + at;
-      if (halves) {
-        words[0] = registers[r] & 0xffff;
-        words[1] = registers[r] >> 16;
-      } else {
-        std::memcpy(words, registers + r, 8);
-      }
-    });
-  }
-}
-
-void poison(WgmmaAccumulators& accumulators) {
-  for (std::uint32_t* const registers : accumulators.registers) {
-    if (registers != nullptr)
-      std::fill_n(registers, d_registers(accumulators.op), WgmmaAccumulators::kPoison);
-  }
-  accumulators.poisoned = true;
-}
-
-/// The first thread and register that do not hold what they should: poison, or else the tile.
-bool find_changed(WgmmaAccumulators const& accumulators, int& thread, int& number) {
-  bool const halves = accumulators.op.d == DType::f16;
-  std::uint64_t const poison =
-      halves ? WgmmaAccumulators::kPoison : WgmmaAccumulators::kPoison * 0x1'0000'0001ull;
-  for (int t = 0; t < kThreads; ++t) {
-    std::uint32_t const* const registers = accumulators.registers[static_cast<std::size_t>(t)];
-    if (registers == nullptr) continue;
-    int changed = -1;
-    for_each_pair(accumulators.op, t, [&](int r, int at) {
-      std::uint64_t const expected =
-          accumulators.poisoned ? poison
-                                : in_registers(accumulators.op, accumulators.tile.data() + at);
-      std::uint64_t held = registers[r];
-      if (!halves) std::memcpy(&held, registers + r, 8);
-      if (held != expected && changed < 0)
-        changed = !halves && registers[r] == static_cast<std::uint32_t>(expected) ? r + 1 : r;
-    });
-    if (changed < 0) continue;
-    thread = t;
-    number = changed;
-    return true;
-  }
-  return false;
-}
-
-/// "d[5], row 3, column 9 of D".
-std::string register_text(MmaSpec const& op, int thread, int number) {
-  std::string text;
-  for_each_pair(op, thread, [&](int r, int at) {
-    int const second = number - r;
-    if (second != 0 && (second != 1 || op.d == DType::f16)) return;
-    text = fmt::format("d[{}], row {}, column {} of D", number, at / op.n, at % op.n + second);
-  });
-  return text;
-}
-
-/// A in registers: register q of a thread is 4 bytes of row (fragment's) + 8 (q % 2), from byte 4
-/// (lane % 4) + 16 (q / 2).
-void gather(std::array<std::uint32_t const*, kThreads> const& registers,
-            std::uint8_t (*rows)[kWgmmaRowBytes]) {
-  for (int t = 0; t < kThreads; ++t) {
-    if (registers[static_cast<std::size_t>(t)] == nullptr) continue;
-    int const row = fragment(t).row;
-    for (int q = 0; q < 4; ++q)
-      std::memcpy(rows[row + 8 * (q % 2)] + 4 * (t % 4) + 16 * (q / 2),
-                  registers[static_cast<std::size_t>(t)] + q, 4);
-  }
-}
-
-class WgmmaOperation final : public InFlight {
- public:
-  WgmmaOperation(Cta& cta, SourceLocation where, MmaSpec const& op,
-                 std::shared_ptr<WgmmaAccumulators> accumulators, SharedOperand const& b,
-                 bool scale_d)
-      : InFlight(Instruction::wgmma_mma_async, cta, where),
-        op_(op),
-        accumulators_(std::move(accumulators)),
-        b_(b),
-        scale_d_(scale_d) {
-    cost = {.engine = Cost::Engine::tensor,
-            .bytes = 1.0 * kWgmmaRowBytes * op.n,
-            .multiply_adds = 1.0 * kWgmmaM * op.n * 16,  // as of 16-bit types: K of 32 bytes
-            .accumulates = scale_d};
-    ++accumulators_->in_flight;
-    accumulators_->where = where;
-    registers_held.fetch_add(1, std::memory_order_relaxed);
-    if (cta.checking()) append_ranges(b_, cta.rank(), reads);
-  }
-
-  ~WgmmaOperation() override { registers_held.fetch_sub(1, std::memory_order_relaxed); }
-
-  void take_a(Cta& cta, SharedOperand const& a) {
-    a_ = a;
-    cost.bytes += kWgmmaRowBytes * kWgmmaM;
-    if (cta.checking()) append_ranges(a_, cta.rank(), reads);
-  }
-  void take_a(std::array<std::uint32_t const*, kThreads> const& registers) {
-    a_registers_ = registers;
-    a_in_registers_ = std::make_unique<Rows>();
-    gather(registers, a_in_registers_->row);
-  }
-
-  void land(Cluster& cluster) override {
-    Cta& cta = cluster.cta(this->cta);
-    static thread_local Rows a;
-    static thread_local Rows b;
-    if (a_in_registers_ != nullptr) {
-      check_a(cta);
-    } else {
-      gather(a_, cta.shared(), a.row);
-    }
-    gather(b_, cta.shared(), b.row);
-    Rows const& rows = a_in_registers_ != nullptr ? *a_in_registers_ : a;
-    wgmma_tile(op_, rows.row, b.row, scale_d_, accumulators_->tile.data());
-    if (--accumulators_->in_flight == 0) deposit(cta);
-  }
-
-  std::shared_ptr<WgmmaAccumulators> const& accumulators() const { return accumulators_; }
-
-  /// A's registers of the warpgroup's first thread; null where A is in shared memory.
-  std::uint32_t const* first_a() const { return a_registers_[0]; }
-
-  /// What `place`, a register of the warpgroup's thread `t`, is to this operation; empty: nothing.
-  std::string role_of(void const* place, int t) const {
-    auto const number = [&](std::uint32_t const* first, int count) {
-      auto const from = reinterpret_cast<std::uintptr_t>(first),
-                 at = reinterpret_cast<std::uintptr_t>(place);
-      return first != nullptr && at >= from && at < from + 4 * static_cast<std::uintptr_t>(count)
-                 ? static_cast<int>(at - from) / 4
-                 : -1;
-    };
-    auto const thread = static_cast<std::size_t>(t);
-    int const d = number(accumulators_->registers[thread], d_registers(op_));
-    if (d >= 0) return register_text(accumulators_->op, t, d);
-    int const a = number(a_registers_[thread], 4);
-    return a >= 0 ? fmt::format("register {} of A", a) : std::string();
-  }
-
-  /// Whether accumulators, or registers of A, of the warpgroup's thread `t` are among these bytes.
-  bool has_accumulators(int t, void const* first, int bytes) const {
-    return overlap(accumulators_->registers[static_cast<std::size_t>(t)], d_registers(op_), first,
-                   bytes);
-  }
-  bool has_a(int t, void const* first, int bytes) const {
-    return overlap(a_registers_[static_cast<std::size_t>(t)], 4, first, bytes);
-  }
-  /// They are the thread's no more.
-  void leave_accumulators(int t) {
-    accumulators_->registers[static_cast<std::size_t>(t)] = nullptr;
-  }
-  void leave_a(int t) { a_registers_[static_cast<std::size_t>(t)] = nullptr; }
-
-  /// A's registers are still what they were.
-  void check_a(Cta& cta) const;
-
- private:
-  struct Rows {
-    alignas(64) std::uint8_t row[256][kWgmmaRowBytes];
-  };
-
-  static bool overlap(std::uint32_t const* registers, int count, void const* first, int bytes) {
-    auto const own = reinterpret_cast<std::uintptr_t>(registers),
-               other = reinterpret_cast<std::uintptr_t>(first);
-    return registers != nullptr && own < other + static_cast<std::uintptr_t>(bytes) &&
-           other < own + 4 * static_cast<std::uintptr_t>(count);
-  }
-
-  /// The results go to the threads that still run, and to the registers that are still the
-  /// operation's: where something else has been written since, an array may be no more.
-  void deposit(Cta& cta) {
-    WgmmaAccumulators& own = *accumulators_;
-    int const first = thread / kThreads * kThreads;
-    int changed = 0;
-    int number = 0;
-    if (cta.checking() && own.poisoned && !cta.thread(first).finished &&
-        find_changed(own, changed, number)) {
-      cta.report(FindingKind::register_race, where,
-                 {cta.rank(), (first + changed) / 32, changed % 32}, "", "",
-                 fmt::format("{} was written while a wgmma.mma_async that owns it was in flight",
-                             register_text(own.op, changed, number)),
-                 {{}, kNobody, kWaitsFirst});
-    }
-    for (int t = 0; t < kThreads; ++t) {
-      if (cta.thread(first + t).finished) continue;
-      std::uint32_t* const registers = own.registers[static_cast<std::size_t>(t)];
-      if (registers == nullptr) continue;
-      for_each_pair(own.op, t, [&](int r, int at) {
-        std::uint64_t const both = in_registers(own.op, own.tile.data() + at);
-        for (int i = 0; i < (own.op.d == DType::f16 ? 1 : 2); ++i) {
-          if (!own.poisoned || registers[r + i] == WgmmaAccumulators::kPoison)
-            registers[r + i] = static_cast<std::uint32_t>(both >> (32 * i));
-        }
-      });
-    }
-    own.poisoned = false;
-  }
-
-  MmaSpec op_;
-  std::shared_ptr<WgmmaAccumulators> accumulators_;
-  SharedOperand a_;
-  SharedOperand b_;
-  std::array<std::uint32_t const*, kThreads> a_registers_ = {};
-  std::unique_ptr<Rows> a_in_registers_;
-  bool scale_d_;
-};
-
-void WgmmaOperation::check_a(Cta& cta) const {
-  if (a_in_registers_ == nullptr) return;
-  int const first = thread / kThreads * kThreads;
-  if (!cta.checking() || cta.thread(first).finished) return;
-  static thread_local Rows now;
-  gather(a_registers_, now.row);
-  for (int row = 0; row < kWgmmaM; ++row) {
-    for (int byte = 0; byte < kWgmmaRowBytes; ++byte) {
-      if (now.row[row][byte] == a_in_registers_->row[row][byte]) continue;
-      int const t = row / 16 * 32 + row % 8 * 4 + byte % 16 / 4;
-      if (a_registers_[static_cast<std::size_t>(t)] == nullptr) continue;
-      cta.report(
-          FindingKind::register_race, where, {cta.rank(), (first + t) / 32, t % 32}, "", "",
-          fmt::format(
-              "register {} of A was written while a wgmma.mma_async that reads it was in flight",
-              row % 16 / 8 + 2 * (byte / 16)),
-          {{}, kNobody, kWaitsFirst});
-      return;
-    }
-  }
-}
-
-/// Of an operation of a warpgroup's groups: those hold nothing else.
-std::shared_ptr<WgmmaAccumulators> const& accumulators_of(InFlight const* operation) {
-  return static_cast<WgmmaOperation const*>(operation)->accumulators();
-}
 
 /// What the warpgroup's threads must agree on besides the descriptors.
 std::uint32_t variant_of(MmaSpec const& op, bool scale_d) {
@@ -314,7 +38,7 @@ std::uint32_t variant_of(MmaSpec const& op, bool scale_d) {
 
 /// A thread of the current thread's warpgroup.
 Culprit of_warpgroup(Cta const& cta, int thread) {
-  return {cta.rank(), cta.thread_index() / kThreads * 4 + thread / 32, thread % 32};
+  return {cta.rank(), cta.thread_index() / kWarpgroupSize * 4 + thread / 32, thread % 32};
 }
 
 /// Reports a descriptor that the hardware does not take; false where the operand must not be read.
@@ -416,7 +140,7 @@ void check_fence(Cta& cta, Warpgroup& group, WgmmaAccumulators const& accumulato
 
 /// So do registers of A, accumulators or not. Those of operations in flight are check_a's.
 void check_fence_of_a(Cta& cta, Warpgroup& group,
-                      std::array<std::uint32_t const*, kThreads> const& registers,
+                      std::array<std::uint32_t const*, kWarpgroupSize> const& registers,
                       SourceLocation where) {
   std::vector<WgmmaRegistersOfA>& read = group.wgmma_history.read;
   WgmmaRegistersOfA now{registers, {}, where};
@@ -496,7 +220,7 @@ void start(Cta& cta, Warpgroup& group, MmaSpec const& op, bool scale_d, SourceLo
     check_fence(cta, group, *accumulators, where);
   auto operation = std::make_unique<WgmmaOperation>(cta, where, op, accumulators, b, scale_d);
   if (a_in_registers) {
-    std::array<std::uint32_t const*, kThreads> registers;
+    std::array<std::uint32_t const*, kWarpgroupSize> registers;
     std::transform(group.a_descriptor.begin(), group.a_descriptor.end(), registers.begin(),
                    [](std::uint64_t p) {
                      return reinterpret_cast<std::uint32_t const*>(static_cast<std::uintptr_t>(p));
@@ -520,7 +244,7 @@ void issue(MmaSpec const& op, void* d, std::uint64_t a, std::uint64_t b_descript
                          spec_of(cta.generation()).compute_capability));
   }
   Warpgroup& group = cta.warpgroup();
-  std::size_t const thread = static_cast<std::size_t>(cta.thread_index() % kThreads);
+  std::size_t const thread = static_cast<std::size_t>(cta.thread_index() % kWarpgroupSize);
   group.d[thread] = d;
   group.a_descriptor[thread] = a;
   group.b_descriptor[thread] = b_descriptor;
@@ -572,8 +296,8 @@ void wgmma(MmaSpec const& op, void* d, std::uint32_t const (&a)[4], std::uint64_
 }
 
 void check_wgmma_register(Cta& cta, void const* place, SourceLocation where) {
-  if (cta.thread_index() / kThreads * kThreads + kThreads > cta.threads()) return;
-  int const thread = cta.thread_index() % kThreads;
+  if (cta.thread_index() / kWarpgroupSize * kWarpgroupSize + kWarpgroupSize > cta.threads()) return;
+  int const thread = cta.thread_index() % kWarpgroupSize;
   for (InFlight const* const operation : cta.warpgroup().wgmma.operations()) {
     std::string const role = static_cast<WgmmaOperation const*>(operation)->role_of(place, thread);
     if (role.empty()) continue;
@@ -588,8 +312,8 @@ void check_wgmma_register(Cta& cta, void const* place, SourceLocation where) {
 }
 
 void use_wgmma_fragment(Cta& cta, void const* first, int bytes, FragmentUse use, bool report) {
-  if (cta.thread_index() / kThreads * kThreads + kThreads > cta.threads()) return;
-  int const thread = cta.thread_index() % kThreads;
+  if (cta.thread_index() / kWarpgroupSize * kWarpgroupSize + kWarpgroupSize > cta.threads()) return;
+  int const thread = cta.thread_index() % kWarpgroupSize;
   Warpgroup const& group = cta.warpgroup();
   for (InFlight* const operation : group.wgmma.operations()) {
     auto& own = *static_cast<WgmmaOperation*>(operation);
@@ -638,7 +362,7 @@ void wait_for_groups(Cta& cta, int groups_left, SourceLocation where) {
     return;
   Warpgroup& group = cta.warpgroup();
   cta.cluster().before({Visible::Kind::wait_group, cta.rank(), 0, groups_left, &group.wgmma,
-                        cta.thread_index() / kThreads});
+                        cta.thread_index() / kWarpgroupSize});
   WgmmaHistory& history = group.wgmma_history;
   std::vector<std::shared_ptr<WgmmaAccumulators>> before;
   if (cta.checking()) {
@@ -653,8 +377,8 @@ void wait_for_groups(Cta& cta, int groups_left, SourceLocation where) {
   }
   double const done = cta.in_flight().wait(group.wgmma, static_cast<std::size_t>(groups_left));
   if (cta.cluster().timed())
-    cta.observers().waited(cta, cta.thread_index() / kThreads * kThreads, kThreads, done,
-                           "wait wgmma", where);
+    cta.observers().waited(cta, cta.thread_index() / kWarpgroupSize * kWarpgroupSize,
+                           kWarpgroupSize, done, "wait wgmma", where);
   history.fenced_since_wait = false;
   for (auto& accumulators : before) {
     if (accumulators->in_flight != 0) continue;

@@ -1,0 +1,286 @@
+// The options of `tegula gemm` and `tegula attention` that choose a machine and say what it does.
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <initializer_list>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "kernel_run.hpp"
+#include "output.hpp"
+#include "tegula/io/files.hpp"
+#include "tegula/io/text.hpp"
+
+namespace tegula::tool {
+
+void ProgressBar::update(std::int64_t done, std::int64_t total) {
+  std::scoped_lock const lock(mutex_);
+  auto const now = Clock::now();
+  if (done < last_done_) begin_ = now;  // another launch
+  last_done_ = done;
+  bool const due =
+      now - begin_ > std::chrono::seconds(2) && now - drawn_ > std::chrono::milliseconds(100);
+  if (!due || total <= 0 || isatty(STDERR_FILENO) == 0) return;
+  drawn_ = now;
+  constexpr std::int64_t width = 40;
+  auto const filled = static_cast<std::size_t>(width * done / total);
+  double const seconds = std::chrono::duration<double>(now - begin_).count();
+  double const left =
+      done > 0 ? seconds * static_cast<double>(total - done) / static_cast<double>(done) : 0;
+  say("\r[{}{}] {} of {} CTAs, {:.0f} s left ", std::string(filled, '#'),
+      std::string(width - filled, ' '), done, total, left);
+  std::fflush(stderr);
+  visible_ = true;
+}
+
+void ProgressBar::clear() {
+  std::scoped_lock const lock(mutex_);
+  if (!visible_) return;
+  say("\r\033[K");
+  std::fflush(stderr);
+  visible_ = false;
+}
+
+namespace {
+
+constexpr std::int64_t kMostInt = std::numeric_limits<int>::max();
+
+template <class T>
+Option added(Command const& command, char const* name, T& value, std::string const& text) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return command.add_flag(name, value, text);
+  } else {
+    return command.add_option(name, value, text);
+  }
+}
+
+}  // namespace
+
+void add_machine_options(Command const& command, MachineOptions& options) {
+  auto const simulated = [&](char const* name, auto& value, std::string const& text) {
+    options.simulated.emplace_back(name, added(command, name, value, text));
+    return options.simulated.back().second;
+  };
+  auto const of_simulated_run = [&](char const* name, auto& value, std::string const& text) {
+    Option const option = simulated(name, value, text);
+    options.of_run.emplace_back(name, option);
+    return option;
+  };
+  command
+      .add_option("--device", options.device,
+                  "sim, cuda, cuda:NUMBER, or auto: a GPU if there is one, else sim")
+      .show_default();
+  simulated("--arch", options.arch, "GPU generation to simulate")
+      .check(one_of({"sm80", "sm90", "sm100"}))
+      .show_default();
+  Option const scheduler =
+      of_simulated_run(
+          "--scheduler", options.scheduler,
+          "when simulated copies land and warps take turns: last (at the last legal moment; a warp runs until it waits), first (at once; "
+          "warps in turn), random (by seed)")
+          .check(one_of({"last", "first", "random"}))
+          .show_default();
+  Option const completion =
+      of_simulated_run("--completion", options.completion,
+                       "when simulated copies land, whatever the scheduler: last, first, random")
+          .check(one_of({"last", "first", "random"}));
+  Option const interleaving =
+      of_simulated_run(
+          "--interleaving", options.interleaving,
+          "which warp runs next, whatever the scheduler: one_warp_ahead, round_robin, random, one_warp_behind (seed)")
+          .check(one_of({"one_warp_ahead", "round_robin", "random", "one_warp_behind"}));
+  of_simulated_run("--choices", options.choices,
+                   "replay an order that an exploration of a kernel of one cluster has printed")
+      .excludes({scheduler, completion, interleaving});
+  command.add_option("--seed", options.seed, "of generated data and of the random scheduler")
+      .check(seed_number())
+      .show_default();
+  of_simulated_run("--workers", options.workers, "host threads that simulate; 0: one for each core")
+      .check(whole_number(0, 1024))
+      .show_default();
+  of_simulated_run("--unchecked", options.unchecked,
+                   "simulate without the checker's shadow memory: faster");
+  simulated(
+      "--sms", options.multiprocessors,
+      "multiprocessors of the simulated GPU (132, or 108 with --arch sm80, 148 with sm100); a persistent kernel has a CTA or two for each")
+      .check(whole_number(1, 1 << 16));
+  of_simulated_run(
+      "--report", options.report,
+      "write what the simulated machine found and counted, as JSON; findings exit with 1")
+      .check(own_file_name());
+  of_simulated_run("--report-without-counters", options.report_without_counters,
+                   "leave what was counted out of the file that --report writes");
+  of_simulated_run(
+      "--bank-conflicts", options.limits.bank_conflicts,
+      "find accesses to shared memory with more bank conflicts than so many (what the kernel declares)")
+      .check(whole_number(0, kMostInt));
+  of_simulated_run(
+      "--excess-sectors", options.limits.excess_sectors,
+      "find accesses to global memory that touch so many sectors more than their bytes need (likewise)")
+      .check(whole_number(0, kMostInt));
+  of_simulated_run(
+      "--allow", options.allow,
+      "accept the findings that this JSON file lists: [{\"kind\", \"file\", \"line\", \"buffer\", \"reason\"}, ...]")
+      .check(own_file_name());
+  of_simulated_run(
+      "--trace", options.trace,
+      "write who did what when, by the simulated machine's model of time, in Chrome's trace format")
+      .check(own_file_name());
+  of_simulated_run("--svg", options.svg, "draw it").check(own_file_name());
+  of_simulated_run("--trace-ctas", options.trace_ctas,
+                   "of the first so many CTAs, in whole clusters")
+      .check(whole_number(1, kMostInt))
+      .show_default();
+  of_simulated_run("--trace-barriers", options.trace_barriers,
+                   "with the phases of their mbarriers");
+}
+
+void add_repeat(Command const& command, int& repeat, MachineOptions& options) {
+  options.of_run.emplace_back("--repeat", command.add_option("--repeat", repeat, "launches to time")
+                                              .check(whole_number(1, kMostInt))
+                                              .show_default());
+}
+
+void check_machine_options(MachineOptions const& options, bool explains) {
+  auto const given = [&](std::string_view name) {
+    return std::ranges::any_of(options.of_run, [&](auto const& each) {
+      return each.first == name && each.second.given();
+    });
+  };
+  for (auto const& [name, option] : options.of_run)
+    if (explains && option.given())
+      throw argument_error(fmt::format("{} is of a run, and --explain runs nothing.", name));
+  for (std::string_view const name : {"--trace-ctas", "--trace-barriers"})
+    if (given(name) && !given("--trace") && !given("--svg"))
+      throw argument_error(fmt::format(
+          "{} is given, and neither --trace nor --svg, of which it says what they show.", name));
+  if (options.report_without_counters && !given("--report"))
+    throw argument_error(
+        "--report-without-counters is given, and not --report, of whose file it speaks.");
+  for (std::string_view const name : {"--allow", "--bank-conflicts", "--excess-sectors"})
+    if (given(name) && options.unchecked)
+      throw argument_error(fmt::format(
+          "{} is about what the checker finds, and --unchecked simulates without it.", name));
+}
+
+namespace {
+
+std::vector<sim::Suppression> read_suppressions(std::string const& path) {
+  constexpr std::int64_t kLongest = std::int64_t{1} << 24;
+  std::string const text = read_file("--allow", path, kLongest);
+  try {
+    return sim::parse_suppressions(text);
+  } catch (std::invalid_argument const& error) {
+    throw argument_error(fmt::format("--allow {}: {}", io::in_quotes(path), error.what()));
+  }
+}
+
+sim::Choices read_choices(std::string const& text) {
+  try {
+    return sim::Choices::parse(text);
+  } catch (std::invalid_argument const& error) {
+    throw argument_error(
+        fmt::format("--choices {}: {}", io::in_quotes(text), io::printable(error.what(), 300)));
+  }
+}
+
+/// Sets `value` to the one of these whose name is `name`, where there is a name.
+template <class Value>
+void choose_named(std::string const& name, Value& value, std::initializer_list<Value> values) {
+  for (Value const one : values)
+    if (name == to_string(one)) value = one;
+}
+
+Machine find_machine(std::string const& name, Arch arch, sim::Options const& simulation) {
+  try {
+    return Machine::from_name(name, arch, simulation);
+  } catch (argument_error const& error) {
+    throw argument_error(fmt::format("--device: {}", error.what()));
+  }
+}
+
+}  // namespace
+
+Machine make_machine(MachineOptions const& options, ProgressBar& bar) {
+  sim::Options simulation;
+  if (options.scheduler == "first") {
+    simulation.completion = sim::Completion::first;
+    simulation.interleaving = sim::Interleaving::round_robin;
+  } else if (options.scheduler == "random") {
+    simulation.completion = sim::Completion::random;
+    simulation.interleaving = sim::Interleaving::random;
+  }
+  choose_named(options.completion, simulation.completion,
+               {sim::Completion::last, sim::Completion::first, sim::Completion::random});
+  choose_named(options.interleaving, simulation.interleaving,
+               {sim::Interleaving::one_warp_ahead, sim::Interleaving::round_robin,
+                sim::Interleaving::random, sim::Interleaving::one_warp_behind});
+  if (options.choices) simulation.choices = read_choices(*options.choices);
+  simulation.seed = options.seed;
+  simulation.workers = options.workers;
+  simulation.check = !options.unchecked;
+  simulation.multiprocessors = options.multiprocessors;
+  simulation.limits = options.limits;
+  if (!options.allow.empty()) simulation.allow = read_suppressions(options.allow);
+  Arch const arch = options.arch == "sm80"    ? Arch::sm80
+                    : options.arch == "sm100" ? Arch::sm100
+                                              : Arch::sm90;
+  bool const timeline = !options.trace.empty() || !options.svg.empty();
+  if (timeline)
+    simulation.trace = {options.trace_ctas, sim::timing_of(arch), options.trace_barriers};
+  simulation.progress = [&bar](std::int64_t done, std::int64_t total) { bar.update(done, total); };
+  Machine machine = find_machine(options.device, arch, simulation);
+  for (auto const& [name, option] : options.simulated)
+    if (option.given() && !machine.is_simulated())
+      throw argument_error(fmt::format(
+          "{} is of a simulated machine, and this is {}; use --device sim.", name, machine.name()));
+  return machine;
+}
+
+void check_lines(bool lines, bool json, bool explains, Machine const& machine) {
+  if (lines && json)
+    throw argument_error(
+        "--lines is of the text, and --json is given, which has the lines anyway.");
+  if (lines && !explains && !machine.is_simulated())
+    throw argument_error(fmt::format(
+        "--lines shows what a simulated machine counts, and this is {}; use --device sim.",
+        machine.name()));
+}
+
+void write_timeline(MachineOptions const& options, Machine const& machine,
+                    std::string const& title) {
+  if (options.trace.empty() && options.svg.empty()) return;
+  sim::Trace trace = machine.last_report()->trace.value();
+  trace.kernel = title;
+  if (!options.trace.empty()) write_output("--trace", options.trace, to_chrome_json(trace));
+  if (!options.svg.empty()) write_output("--svg", options.svg, to_svg(trace));
+}
+
+std::vector<io::NamedPath> machine_targets(MachineOptions const& options) {
+  std::vector<io::NamedPath> targets;
+  for (auto const& [option, path] : {std::pair("--report", &options.report),
+                                     {"--trace", &options.trace},
+                                     {"--svg", &options.svg}})
+    if (!path->empty()) targets.push_back({option, *path});
+  return targets;
+}
+
+void refuse_files_of_a_run(std::vector<io::NamedPath> const& files) {
+  for (auto const& [option, file] : files)
+    if (!file.empty())
+      throw argument_error(fmt::format("{} is of a run, and --explain runs nothing.", option));
+}
+
+std::vector<io::NamedPath> machine_inputs(MachineOptions const& options) {
+  if (options.allow.empty()) return {};
+  return {{"--allow", options.allow}};
+}
+
+}  // namespace tegula::tool

@@ -1,0 +1,124 @@
+// The parameters of the Hopper GEMM, tensor maps among them, for every configuration.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+
+#include "gemm_plan_problems.hpp"
+#include "tegula/device/buffer.hpp"
+#include "tegula/device/gemm_plan.hpp"
+#include "tegula/device/launch.hpp"
+#include "tegula/device/selection.hpp"
+#include "tegula/sim/tensor_map.hpp"
+
+namespace tegula {
+namespace {
+
+using tegula::testing::exchanged;
+using tegula::testing::kH100;
+
+// What the kernel expects of its tensor maps, for every configuration: the boxes of a stage's tile.
+TEST(GemmPlan, MakesParametersForEveryConfiguration) {
+  Machine const machine = Machine::simulated(Arch::sm90);
+  Buffer<float> const a(machine, 4096, "A"), b(machine, 4096, "B"), d(machine, 65536, "D");
+  for (int i = 0; i < static_cast<int>(configurations(gemm_sm90).size()); ++i) {
+    GemmSm90Config const& c = configuration(gemm_sm90, i);
+    GemmArguments g = {.in = c.a,
+                       .in_b = c.b,
+                       .out = c.out,
+                       .a_major = c.a_major,
+                       .b_major = c.b_major,
+                       .m = 48,
+                       .n = 32,
+                       .k = 64,
+                       .batch = 2,
+                       .a = a.data(),
+                       .b = b.data(),
+                       .c = d.data(),
+                       .d = d.data(),
+                       .a_batch_stride = 0,
+                       .beta = 1,
+                       .activation = c.activates ? Activation::relu : Activation::none};
+    if (c.transposed) {  // the caller's A is the kernel's B
+      g = exchanged(g);
+      g.c = nullptr, g.beta = 0;
+    }
+    check(g, 90);
+    GemmChoice const choice = choose_gemm(g, kH100, {.configuration = i});
+    EXPECT_EQ(choice.configuration, i) << to_string(c);
+    GemmSm90Params const p = lower(machine, g, choice);
+    EXPECT_FALSE(p.problem.a_batched);
+    EXPECT_TRUE(p.problem.b_batched);
+    EXPECT_EQ(p.epilogue.c_batched, !c.transposed);
+    EXPECT_TRUE(p.problem.m == 48 && p.problem.n == 32 && p.problem.k == 64);
+    EXPECT_EQ(p.schedule.tiling.tiles, choice.tiling.tiles);
+    EXPECT_EQ(p.schedule.clusters, choice.clusters);
+    auto const map = [](TensorMap const& m) { return *sim::decode(m); };
+    TensorMapDescription const of_a = map(p.problem.a), of_b = map(p.problem.b),
+                               of_d = map(p.epilogue.d.whole);
+    EXPECT_EQ(box_bytes(of_a) * a_fetch(c).boxes_mn, 128 * c.block_m) << to_string(c);
+    EXPECT_EQ(box_bytes(of_b) * b_fetch(c).boxes_mn, 128 * c.block_n) << to_string(c);
+    EXPECT_EQ(of_a.swizzle, TmaSwizzle::b128);
+    EXPECT_EQ(of_a.extents[2], 1);
+    EXPECT_EQ(of_b.extents[2], 2);
+    EXPECT_EQ(of_d, map(p.epilogue.c.whole));
+    EXPECT_EQ(span_bytes(of_d.swizzle),
+              (c.transposed ? 64 : store_n(epilogue(c))) * bits(c.out) / 8);
+    EXPECT_EQ(of_d.extents[c.transposed ? 1 : 0], 32);
+    EXPECT_EQ(of_d.extents[c.transposed ? 0 : 1], 48);
+  }
+}
+
+// Where D has tiles of two widths, the map of a narrower tile's last piece; elsewhere that of D.
+TEST(GemmPlan, MakesParametersForTilesOfTwoWidths) {
+  Machine const machine = Machine::simulated(Arch::sm90);
+  Buffer<float> const a(machine, 4096, "A"), b(machine, 4096, "B"), d(machine, 4096, "D");
+  int count = 0;
+  for (int i = 0; i < static_cast<int>(configurations(gemm_sm90).size()); ++i) {
+    GemmSm90Config const& c = configuration(gemm_sm90, i);
+    if (c.narrow_n == 0) continue;
+    SCOPED_TRACE(to_string(c));
+    GemmArguments const g = {.in = c.a,
+                             .in_b = c.b,
+                             .out = c.out,
+                             .a_major = c.a_major,
+                             .b_major = c.b_major,
+                             .m = c.block_m * c.cluster_m,
+                             .n = tile_widths(c).wide + tile_widths(c).narrow - 5,
+                             .k = 64,
+                             .batch = 2,
+                             .a = a.data(),
+                             .b = b.data(),
+                             .d = d.data(),
+                             .lda = c.a_major == Major::k ? 64 : 512,
+                             .ldb = c.b_major == Major::k ? 64 : 512,
+                             .ldd = 512,
+                             .activation = c.activates ? Activation::relu : Activation::none};
+    check(g, 90);
+    GemmChoice choice = choose_gemm(g, kH100, {.configuration = i});
+    auto const map = [](TensorMap const& m) { return *sim::decode(m); };
+    GemmSm90Params const equal = lower(machine, g, choice);
+    EXPECT_FALSE(equal.schedule.tiling.fitted());
+    EXPECT_EQ(map(equal.epilogue.d.last_narrow), map(equal.epilogue.d.whole));
+    choice.clusters = 2;
+    choice.tiling = fit_tiles(choice.tiling.order(), static_cast<int>(g.n), tile_widths(c), 2);
+    ASSERT_TRUE(choice.tiling.fitted());
+    GemmSm90Params const p = lower(machine, g, choice);
+    EXPECT_EQ(p.schedule.tiling, choice.tiling);
+    EXPECT_EQ(p.schedule.clusters, 2);
+    TensorMapDescription last = map(p.epilogue.d.whole);
+    EXPECT_EQ(last, map(equal.epilogue.d.whole));
+    EXPECT_EQ(map(p.problem.b), map(equal.problem.b))
+        << "a narrow tile's operands are those of a wide one";
+    int const piece = store_n(epilogue(c)), pieces = c.narrow_n / piece * piece;
+    last.box[0] = pieces < c.narrow_n ? c.narrow_n - pieces : piece;
+    EXPECT_EQ(map(p.epilogue.d.last_narrow), last);
+    EXPECT_EQ(last.box[1], 16);
+    ++count;
+  }
+  EXPECT_GT(count, 15);
+}
+
+}  // namespace
+}  // namespace tegula

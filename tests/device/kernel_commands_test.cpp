@@ -1,0 +1,203 @@
+// What `tegula gemm` and `tegula attention` have in common, and `tegula info`, run whole on the
+// simulated machine: timelines, refusals, what people read.
+
+#include "kernel_commands.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "scratch.hpp"
+#include "tegula/io/files.hpp"
+#include "tegula/numeric/dtype.hpp"
+
+namespace tegula {
+namespace {
+
+using nlohmann::json;
+using tegula::testing::Outcome;
+using tegula::testing::run;
+using tegula::testing::run_json;
+using tegula::testing::Scratch;
+using ::testing::HasSubstr;
+
+/// The names of the threads of a timeline in Chrome's format.
+std::vector<std::string> rows_of(std::string const& path) {
+  std::vector<std::string> rows;
+  json const trace = json::parse(tegula::testing::contents(path));
+  for (auto const& event : trace["traceEvents"])
+    if (event["name"] == "thread_name") rows.push_back(event["args"]["name"]);
+  return rows;
+}
+
+TEST(GemmCommand, WritesTheTimelineOfASimulatedLaunch) {
+  Scratch const scratch;
+  std::string const trace = scratch.path("t.json"), svg = scratch.path("t.svg");
+  run_json(
+      "gemm --m 192 --n 64 --k 128 --trans-b --sms 1 --schedule basic --tile 64x64 --cluster 1x1 --split-k 1 --trace " +
+      trace + " --svg " + svg);
+  EXPECT_THAT(rows_of(trace), ::testing::UnorderedElementsAre("producer", "consumer 0", "TMA load",
+                                                              "tensor core", "TMA store"))
+      << "of one CTA, which computes all tiles";
+  std::string const drawn = tegula::testing::contents(svg);
+  EXPECT_THAT(drawn, HasSubstr(">gemm_sm90 bf16-"));
+  EXPECT_THAT(drawn, HasSubstr("epilogue 2")) << "of the third tile";
+  EXPECT_THAT(drawn, HasSubstr("gemm_sm90.hpp:")) << "a tooltip says where";
+}
+
+TEST(GemmCommand, ShowsAsManyCtasAsAskedForAndTheirBarriers) {
+  Scratch const scratch;
+  std::string const path = scratch.path("t.json");
+  auto const count = [&](std::string const& name) {
+    auto const rows = rows_of(path);
+    return std::count(rows.begin(), rows.end(), name);
+  };
+  std::string const problem =
+      "gemm --m 256 --n 64 --k 64 --trans-b --schedule basic --tile 64x64 --cluster 1x1 --split-k 1 --trace " +
+      path;
+  run_json(problem);
+  EXPECT_EQ(count("tensor core"), 2);
+  EXPECT_EQ(count("full[0]"), 0);
+  run_json(problem + " --trace-ctas 3 --trace-barriers");
+  EXPECT_EQ(count("tensor core"), 3);
+  EXPECT_EQ(count("full[0]"), 3);
+}
+
+TEST(AttentionCommand, WritesTheTimelineOfASimulatedLaunch) {
+  Scratch const scratch;
+  std::string const svg = scratch.path("t.svg");
+  run_json("attention --arch sm80 --seq-q 64 --head-dim 32 --svg " + svg);
+  std::string const drawn = tegula::testing::contents(svg);
+  EXPECT_THAT(drawn, HasSubstr("wait cp.async"));
+  EXPECT_THAT(drawn, HasSubstr(">warp 0<"));
+}
+
+TEST(KernelCommands, RefuseATimelineThatCannotBeWritten) {
+  Outcome const nowhere = run("gemm --m 16 --n 16 --k 16 --device sim --svg /nowhere/t.svg");
+  EXPECT_EQ(nowhere.status, 1);
+  EXPECT_THAT(nowhere.output, HasSubstr("/nowhere/t.svg: cannot be opened for writing"));
+  Outcome const none = run("gemm --m 16 --n 16 --k 16 --device sim --svg t.svg --trace-ctas 0");
+  EXPECT_NE(none.status, 0);
+  EXPECT_THAT(none.output, HasSubstr("'0' is not a whole number from 1"));
+}
+
+TEST(KernelCommands, AnswerBadInputWithASentence) {
+  Scratch const scratch;
+  io::write_array(scratch.path("f32.npy"),
+                  io::array_of(io::ElementType::f32, {2, 3}, std::vector<float>(6)));
+  io::write_array(scratch.path("f16.npy"),
+                  io::array_of(io::ElementType::f16, {2, 3}, std::vector<half>(6)));
+  io::write_array(scratch.path("s32.npy"),
+                  io::array_of(io::ElementType::s32, {2, 3}, std::vector<int>(6)));
+  auto const expect_refused = [&](std::string const& arguments, std::string const& part) {
+    Outcome const r = run(arguments + " --device sim");
+    EXPECT_NE(r.status, 0) << arguments;
+    EXPECT_THAT(r.output, HasSubstr(part)) << arguments;
+  };
+  expect_refused("gemm --m 0", "--m");
+  expect_refused("gemm --m -4", "--m");
+  expect_refused("gemm --dtype f32", "in is f32");
+  expect_refused("gemm --dtype f64", "'f64'");
+  expect_refused("gemm --dtype e4m3", "B is stored as (k, n) without --trans-b");
+  expect_refused("gemm --dtype tf32 --trans-b --trans-a", "A is stored as (k, m)");
+  expect_refused("gemm --dtype e4m3 --in-b f16 --trans-b", "in is e4m3 and in_b is f16");
+  expect_refused("gemm --dtype e4m3 --trans-b --k 100", "lda is 100 elements");
+  expect_refused("gemm --dtype e4m3 --trans-b --arch sm80", "sm_90 and sm_100 only");
+  expect_refused("gemm --tile 128", "--tile is '128'");
+  expect_refused("gemm --tile 100x100", "what was asked for");
+  expect_refused("gemm --measure", "only a GPU has times to measure");
+  expect_refused("gemm --schedule fast", "fast");
+  expect_refused("gemm --widths three", "three");
+  expect_refused("gemm --kernel sm80 --widths one", "what was asked for");
+  expect_refused("gemm --measure --draw-tiles t.svg", "--measure times several");
+  expect_refused("gemm --explain --draw-tiles ''", "'' is not the name of a file");
+  expect_refused("gemm --m 64 --n 64 --k 64 --trans-b --draw-tiles /nowhere/t.svg",
+                 "/nowhere/t.svg: cannot be opened for writing");
+  expect_refused(
+      "gemm --m 100000 --n 100000 --k 64 --trans-b --explain --tile 128x256 --draw-tiles t.svg",
+      "D is cut into 152881 tiles; at most 4000 are drawn");
+  expect_refused("gemm --n 255 --trans-a --explain --draw-tiles t.svg",
+                 "only gemm_sm90's tiles are drawn");
+  expect_refused("gemm --activation tanh", "tanh");
+  expect_refused("gemm --groups 3,x", "--groups is '3,x'");
+  expect_refused("gemm --groups 3,4 --m 8", "--m is 8 and the sizes of --groups add up to 7");
+  expect_refused("gemm --groups 3,4 --grouping masked --m 3", "has a group of 4 rows");
+  expect_refused("gemm --groups 3,4 --grouping k", "has a group of 3 columns of bf16");
+  expect_refused("gemm --grouping masked", "there is no --groups");
+  expect_refused("gemm --groups 3 --trans-a", "--trans-a is given");
+  expect_refused("gemm --scales 1x128,1x128 --beta 2", "--beta is 2");
+  expect_refused("gemm --scales 1x128,1x128 --cluster 2x1", "--cluster is 2x1");
+  expect_refused("gemm --scales 1x64", "1x64");
+  expect_refused("gemm --scales 1x128,1x128 --split-k 3", "--split-k 3");
+  expect_refused("gemm --scales mx", "sm_100 only");
+  expect_refused("gemm --scales mx --groups 3,4", "--scales is mx; with --groups");
+  expect_refused("gemm --scales nv --in e4m3 --arch sm100", "both must be e2m1");
+  expect_refused("gemm --scales mx --in e2m1 --k 33 --arch sm100", "k is 33");
+  expect_refused("gemm --in e2m1 --arch sm100", "--scales is left out");
+  expect_refused("gemm --scales mx --trans-a --arch sm100", "contiguous along k");
+  expect_refused("gemm --a no.npy", "no.npy: cannot be opened");
+  expect_refused("gemm --a " + scratch.path("f32.npy"), "holds f32");
+  expect_refused("gemm --a " + scratch.path("s32.npy") + " --dtype f16", "holds s32");
+  expect_refused("gemm --a " + scratch.path("f16.npy") + " --k 4", "k is 3, but 4 by --k");
+  expect_refused("gemm --a " + scratch.path("f16.npy") + " --b " + scratch.path("f16.npy"),
+                 "k is 2, but 3 by --a");
+  expect_refused("gemm --bias " + scratch.path("f16.npy"), "must have 1 axes");
+  expect_refused("gemm --scheduler never", "never");
+  expect_refused("attention --head-dim 36",
+                 "--head-dim: '36' is not a multiple of 8 from 8 to 256");
+  expect_refused("attention --head-dim 80 --arch sm80",
+                 "head_dim is 80; 32, 64, 96, 128 and 256 are computed");
+  expect_refused("attention --window-left 8 --arch sm80",
+                 "attention_sm90 cannot compute it: the device is sm_80");
+  expect_refused("attention --causal --window-right 2", "window_right is 2 and causal is true");
+  expect_refused("attention --kernel sm80 --softcap 3", "--kernel sm80: attention: none of the ");
+  expect_refused("attention --kernel sm90 --config 12345",
+                 "--kernel sm90 --config 12345: attention: none of the ");
+  expect_refused("attention --kernel sm90 --arch sm80", "is what was asked for");
+  expect_refused("attention --sink " + scratch.path("f32.npy"), "must have 1 axes");
+  expect_refused("attention --explain --lse " + scratch.path("lse.npy"), "--lse is of a run");
+  expect_refused("attention --heads 6 --kv-heads 4", "kv_heads is 4");
+  expect_refused("attention --q " + scratch.path("f16.npy"), "must have 3 or 4 axes");
+  expect_refused("attention --seq-q 4000000000000", "not a whole number from 1 to 1073740800");
+  EXPECT_THAT(run("gemm --device gpu").output, HasSubstr("sim, cuda, cuda:NUMBER or auto"));
+}
+
+TEST(InfoCommand, ListsMachinesAndConfigurations) {
+  Outcome const r = run("info --json");
+  ASSERT_EQ(r.status, 0) << r.output;
+  json const info = json::parse(r.output);
+  EXPECT_EQ(info["machines"][0]["name"], "simulated sm_80");
+  EXPECT_EQ(info["machines"][1]["compute_capability"], 90);
+  EXPECT_EQ(info["machines"][2]["compute_capability"], 100);
+  EXPECT_TRUE(info["machines"][3].contains("unusable") ||
+              info["machines"][3]["simulated"] == false);
+  EXPECT_GE(info["kernels"]["attention_sm80"].size(), 10u);
+  for (auto const& [kernel, table] : info["kernels"].items())
+    for (auto const& c : table) {
+      EXPECT_EQ(c["threads"].get<int>() % 32, 0);
+      EXPECT_GT(c["shared_bytes"].get<int>(), 0);
+      EXPECT_THAT(c["name"].get<std::string>(), HasSubstr(kernel));
+    }
+  EXPECT_THAT(run("info").output, HasSubstr("simulated sm_90"));
+}
+
+TEST(KernelCommands, PrintForPeople) {
+  Outcome const gemm = run("gemm --m 20 --n 20 --k 20 --device sim --lines");
+  EXPECT_EQ(gemm.status, 0);
+  EXPECT_THAT(gemm.output,
+              HasSubstr("D = A B: m 20, n 20, k 20, A bf16 k-major, B bf16 mn-major, D bf16"));
+  EXPECT_THAT(gemm.output, HasSubstr("within bounds"));
+  EXPECT_THAT(gemm.output, HasSubstr("gemm_sm80.hpp")) << "counters by source line";
+  for (std::string const command : {"gemm", "attention", "info"}) {
+    Outcome const help = run(command + " --help");
+    EXPECT_EQ(help.status, 0);
+    EXPECT_THAT(help.output, HasSubstr("Examples:"));
+  }
+}
+
+}  // namespace
+}  // namespace tegula
