@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import operator
+from collections.abc import Sequence
 from ctypes import byref, c_float, c_int32, c_int64
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from ._library import LEFT_OUT, AttentionArguments, TokenStrides, check, flag, library
 from ._problems import CODES, Operand, real
@@ -71,7 +74,7 @@ def _of_rank(operand: Operand, rank: int, form: str) -> None:
 def _window(window: Any) -> list[int]:
     """(left, right), of which None is all keys."""
     try:
-        left, right = window
+        left, right = window if isinstance(window, (Sequence, np.ndarray)) else ()  # a set has no order
         limits = [LEFT_OUT if limit is None else operator.index(limit) for limit in (left, right)]
     except (TypeError, ValueError):
         raise ArgumentError(f"attention: window is {shown(window)}; it must be a pair of integers or None.") from None

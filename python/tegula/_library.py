@@ -240,6 +240,13 @@ def _load() -> ctypes.CDLL:
 library = _load()
 
 
+class Owner:
+    """Owns something of the library, and frees it at its end. A copy would free it again, so there is none."""
+
+    def __reduce__(self) -> NoReturn:  # for the modules copy and pickle
+        raise TypeError(f"a tegula.{type(self).__name__} cannot be copied or pickled; it owns what the library has made for it.")
+
+
 def _name_nvrtc_folders() -> None:
     """Tells the library where NVIDIA's packages have NVRTC (nvidia/cu13/lib, nvidia/cuda_nvrtc/lib)."""
     try:

@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ._gpu_arrays import GpuOperand, current_stream, gpu_machine, is_on_gpu, memory_on_gpu, stream_of
-from ._library import KernelArray, KernelSource, check, flag, library
+from ._library import KernelArray, KernelSource, Owner, check, flag, library
 from .errors import ArgumentError, shown
 from .machine import Machine, Report, default_machine
 
 
 _NO_NUMBERS = "OSUMm"  # NumPy's kinds of objects, text and times
 _F32_MAX = float(np.finfo(np.float32).max)
+_LONGEST_SOURCE = 16 << 20  # bytes of a file; a device may have no end
 
 
 class _Array(NamedTuple):
@@ -95,7 +96,7 @@ def _grid(name: str, grid: Any) -> Any:
     return (ctypes.c_int32 * 3)(*extents, *[1] * (3 - len(extents)))
 
 
-class Kernel:
+class Kernel(Owner):
     """The struct `name` of a C++ source, which is written with the library, as a function of arrays and scalars.
 
     `source` is the text, where it has more than one line, else a file's path. `include`: folders that its own includes
@@ -125,7 +126,11 @@ class Kernel:
         else:
             try:
                 path = pathlib.Path(source)
-                self._text = path.read_text(encoding="utf-8")
+                with path.open("rb") as file:
+                    read = file.read(_LONGEST_SOURCE + 1)
+                if len(read) > _LONGEST_SOURCE:
+                    raise ValueError(f"it has more than {_LONGEST_SOURCE >> 20} MiB")
+                self._text = read.decode()
             except (OSError, TypeError, ValueError) as error:
                 raise ArgumentError(f"Kernel: source is {shown(source)}, which cannot be read ({error}); text or a path is needed.") from None
             self._file = path.name
@@ -139,9 +144,11 @@ class Kernel:
         return f"<tegula.Kernel: {self.name}>"
 
     def __del__(self) -> None:
-        for handle in getattr(self, "_made", {}).values():
+        made = getattr(self, "_made", {})
+        for handle in made.values():
             if library is not None:
                 library.tegula_kernel_free(handle)
+        made.clear()  # the machines after the kernels that they run
 
     def _on(self, machine: Machine) -> c_void_p:
         """The kernel compiled for a machine."""

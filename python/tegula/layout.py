@@ -43,6 +43,7 @@ class _Value:
     def __del__(self) -> None:
         handle = getattr(self, "_handle", None)
         if handle is not None and library is not None:
+            del self._handle
             library.tegula_value_free(handle)
 
     def __str__(self) -> str:

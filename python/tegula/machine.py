@@ -8,7 +8,7 @@ import json
 from ctypes import byref, c_void_p
 from typing import Any, cast
 
-from ._library import MachineOptions, flag, int32, integer, library, text_of
+from ._library import MachineOptions, Owner, flag, int32, integer, library, text_of
 from ._library import check as _check
 from .errors import ArgumentError, shown
 
@@ -19,7 +19,7 @@ def _encoded(name: str, text: str) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-class Machine:
+class Machine(Owner):
     """A machine that kernels run on.
 
     `device` is "sim", "cuda", "cuda:N" or "auto" (a GPU where there is one). The others are of a simulated machine:
@@ -63,6 +63,7 @@ class Machine:
     def __del__(self) -> None:
         handle = getattr(self, "_handle", None)
         if handle is not None and library is not None:
+            del self._handle
             library.tegula_machine_free(handle)
 
     @property
@@ -89,7 +90,7 @@ def default_machine() -> Machine:
     return Machine()
 
 
-class Report:
+class Report(Owner):
     """What a launch on a simulated machine did, and what the checker found. True where it found nothing."""
 
     def __init__(self, handle: c_void_p) -> None:
@@ -98,6 +99,7 @@ class Report:
     def __del__(self) -> None:
         handle = getattr(self, "_handle", None)
         if handle is not None and library is not None:
+            del self._handle
             library.tegula_report_free(handle)
 
     @property

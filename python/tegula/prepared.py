@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Unpack
 from . import _attention as _attention_problem
 from . import _problems
 from ._gpu_arrays import GpuOperand, Said, current_stream, empty, gpu_machine, gpu_operand, makes_arrays, shared_device, stream_of
-from ._library import check, fail, flag, library
+from ._library import Owner, check, fail, flag, library
 from ._options import PreparedAttentionOptions, PreparedGemmOptions
 from .errors import ArgumentError
 from .machine import Machine
@@ -145,7 +145,7 @@ def attention(q: Any, k: Any, v: Any, *, machine: Machine | None = None, stream:
     )
 
 
-class PreparedLaunch:
+class PreparedLaunch(Owner):
     """A call on a GPU whose arguments are checked and whose kernel is chosen: calling it queues it again.
 
     `result` is what it computes, and is written anew by each call: the array, or with return_lse a pair. The arrays of
@@ -170,6 +170,7 @@ class PreparedLaunch:
     def __del__(self) -> None:
         handle = getattr(self, "_handle", None)
         if handle is not None and library is not None:
+            del self._handle
             library.tegula_launch_free(handle)
 
 

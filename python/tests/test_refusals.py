@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +17,8 @@ from tegula import deep_gemm as dg
 
 H, F, I, E4M3 = np.float16, np.float32, np.int32, ml_dtypes.float8_e4m3fn
 A = np.ones((32, 32), H)
+ROUNDED = np.ones((32, 32), ml_dtypes.bfloat16)
+TWICE = np.ones((64, 64), ml_dtypes.bfloat16)
 T = np.ones((8, 2, 64), H)  # tokens
 B = T[None]
 PAGES = np.ones((4, 16, 2, 64), H)
@@ -208,6 +212,9 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: Machine("cuda:x"), "the machine's name is 'cuda:x'; it must be sim, cuda, cuda:NUMBER or auto."),
     (lambda: Machine(arch=None), "Machine: arch is None; it must be text."),  # type: ignore[arg-type]
     (lambda: Kernel("struct k;\n", "1k"), "Kernel: name is '1k'; it must be a struct's name."),
+    (lambda: Kernel("/dev/zero", "k"), "Kernel: source is '/dev/zero', which cannot be read (it has more than 16 MiB); text or a path is needed."),
+    (attention(window={1, 2}), "attention: window is {1, 2}; it must be a pair of integers or None."),
+    (lambda: tegula.gemm(TWICE[:32, :32], ROUNDED, out=TWICE[16:48, 16:48]), "they must lie apart."),
     (lambda: Kernel("/nowhere/k.cpp", "k"), "Kernel: source is '/nowhere/k.cpp', which cannot be read"),
     (lambda: Kernel("struct k;\n", "k", include=3), "Kernel: include is 3; it must be a tuple of folders."),  # type: ignore[arg-type]
     (lambda: tegula.kernels.compile(""), "no kernel is named '', or begins so; 'tegula info' lists them."),
@@ -253,3 +260,19 @@ def test_problems_beyond_any_memory() -> None:
             tegula.gemm(huge, A)
     with pytest.raises(MemoryError):
         Layout((2**20, 2**20)).table()
+
+
+def test_what_owns_a_handle_is_not_copied() -> None:
+    _, report = tegula.gemm(ROUNDED, ROUNDED, report=True)
+    for owner in (Machine(), report, Kernel("struct k;\n", "k")):
+        for make in (copy.copy, copy.deepcopy, pickle.dumps):
+            with pytest.raises(TypeError, match=f"a tegula.{type(owner).__name__} cannot be copied or pickled"):
+                make(owner)  # type: ignore[operator]
+
+
+def test_what_has_been_freed_is_not_used_again() -> None:
+    machine = Machine()
+    machine.__del__()
+    machine.__del__()
+    with pytest.raises(AttributeError):
+        tegula.gemm(ROUNDED, ROUNDED, machine=machine)

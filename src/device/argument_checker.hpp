@@ -143,6 +143,8 @@ struct Region {
   std::uintptr_t address;
   std::uint64_t bytes;  ///< from the first element to the last
   bool dense;           ///< the elements' are all of it
+  /// Where it is that simple: `rows` rows of `row` bytes, `pitch` apart; else 0 rows.
+  std::int64_t rows = 0, row = 0, pitch = 0;
 };
 
 /// Precondition: the tensor's span has been checked.
@@ -152,21 +154,49 @@ inline Region region(
     std::int64_t row, int element_bytes) {
   std::int64_t spanned = row;
   double elements = static_cast<double>(row);
+  std::int64_t rows = 1, pitch = 0;
   for (auto const& [extent, stride] : extents_and_strides) {
     spanned += (extent - 1) * stride;
     elements *= static_cast<double>(extent);
+    if (extent == 1) continue;
+    rows = rows == 1 ? extent : 0;
+    pitch = stride * element_bytes;
   }
-  return {name, reinterpret_cast<std::uintptr_t>(address),
+  return {name,
+          reinterpret_cast<std::uintptr_t>(address),
           static_cast<std::uint64_t>(spanned) * static_cast<std::uint64_t>(element_bytes),
-          elements >= static_cast<double>(spanned)};
+          elements >= static_cast<double>(spanned),
+          rows,
+          row * element_bytes,
+          pitch};
 }
 
-/// Refuses an output that is certain to share memory with another tensor: where both are dense.
-/// Tensors with gaps may lie in each other's, as Q, K, V and O of one packed buffer do.
+/// Of differences of addresses, which take 65 bits.
+__extension__ using Wide = __int128;
+
+/// Whether a row of one shares a byte with a row of the other. Precondition: both have rows, a
+/// pitch in common.
+inline bool rows_meet(Region const& x, Region const& y) {
+  Wide const pitch = std::max<std::int64_t>({x.pitch, y.pitch, 1});
+  Wide const shift = static_cast<Wide>(y.address) - static_cast<Wide>(x.address);
+  auto const floor = [&](Wide bytes) { return bytes / pitch - (bytes % pitch < 0 ? 1 : 0); };
+  // Row i + n of y begins shift + n pitch behind row i of x; from which n on it ends behind that
+  // row's begin, and up to which n it begins before that row's end.
+  Wide const first = floor(-y.row - shift) + 1, last = -floor(shift - x.row) - 1;
+  return std::max<Wide>(first, 1 - x.rows) <= std::min<Wide>(last, y.rows - 1);
+}
+
+/// Refuses an output that is certain to share memory with another tensor: where both are dense, or
+/// rows of one pitch. Of others, tensors with gaps may lie in each other's, as Q, K, V and O of one
+/// packed buffer do.
 inline void apart(std::string_view operation, Region const& output, Region const& other) {
-  if (other.address == 0 || !output.dense || !other.dense) return;
-  bool const meet = output.address < other.address ? other.address - output.address < output.bytes
-                                                   : output.address - other.address < other.bytes;
+  if (other.address == 0) return;
+  bool const of_rows = output.rows > 0 && other.rows > 0 &&
+                       (output.pitch == other.pitch || output.rows == 1 || other.rows == 1);
+  if (!of_rows && (!output.dense || !other.dense)) return;
+  bool const meet = of_rows                          ? rows_meet(output, other)
+                    : output.address < other.address ? other.address - output.address < output.bytes
+                                                     : output.address - other.address < other.bytes;
   if (meet)
     refuse_argument(
         "{}: {}, {} bytes from {:#x} on, overlaps {}, {} bytes from {:#x} on; they must lie apart.",

@@ -269,6 +269,12 @@ class AttentionChecker : Checker {
                   1, sizeof(float));
   }
 
+  /// With the gaps between its rows, in which nothing else is to lie.
+  static Region filled(Region region) {
+    region.dense = true, region.rows = 0;
+    return region;
+  }
+
   void overlaps() const {
     Region const inputs[] = {
         tensor("q", a_.dtype, a_.q, *a_.q_stride, a_.heads, queries_, a_.head_dim),
@@ -280,11 +286,10 @@ class AttentionChecker : Checker {
     for (Region other : inputs) {
       apart("attention", o, other);
       if (a_.lse == nullptr) continue;
-      other.dense = true;  // lse is no part of a packed buffer
+      other = filled(other);  // lse is no part of a packed buffer
       apart("attention", lse, other);
     }
-    Region whole_o = o;
-    whole_o.dense = true;
+    Region const whole_o = filled(o);
     if (a_.lse != nullptr) apart("attention", lse, whole_o);
     for (Region const& read :
          {region("sink", a_.sink, {}, a_.heads, sizeof(float)), descale("q_descale", a_.q_descale),

@@ -39,6 +39,9 @@ Drawing picture(Value const& value, int element_bits) {
         fmt::format("{} is not a layout, so there is nothing to draw", to_text(value)));
   }
   if (element_bits != 0) {
+    if (plain != nullptr && plain->has_axes())
+      throw std::invalid_argument(
+          fmt::format("{}: its values are coordinates, which lie in no banks", to_text(value)));
     return draw_banks(swizzled != nullptr ? *swizzled : SwizzledLayout(*plain), element_bits);
   }
   return swizzled != nullptr ? draw(*swizzled) : draw(*plain);

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -35,6 +37,12 @@ template <class F> auto asked_for(std::string const& what, F&& f) {
   }
 }
 
+/// Threads and extents of a tile are of type int.
+void require_int(char const* what, std::int64_t count) {
+  constexpr std::int64_t kMost = std::numeric_limits<int>::max();
+  if (count > kMost) refuse(what, "a tile has at most 2^31 - 1 of them", count);
+}
+
 MmaTiling build(MmaOptions const& options, std::string const& atom_argument) {
   MmaAtom const atom = find_mma_atom(atom_argument, options.atom);
   Layout const atoms = evaluate_layout("--layout", options.layout);
@@ -42,8 +50,14 @@ MmaTiling build(MmaOptions const& options, std::string const& atom_argument) {
       options.tile.empty() ? make_tile(_, _, _) : evaluate_tiler("--tile", options.tile);
   std::string const tile_text =
       options.tile.empty() ? "" : " --tile " + io::in_quotes(options.tile);
-  return asked_for("--layout " + io::in_quotes(options.layout) + tile_text,
-                   [&] { return make_tiled_mma(atom, atoms, tile); });
+  return asked_for("--layout " + io::in_quotes(options.layout) + tile_text, [&] {
+    require_int("groups of threads", atoms.size());
+    require_int("threads", atoms.size() * atom.threads());
+    MmaTiling const mma = make_tiled_mma(atom, atoms, tile);
+    for (int mode = 0; mode < 3; ++mode)
+      require_int("rows or columns of a tile", mma.mode_permutation(mode).size());
+    return mma;
+  });
 }
 
 std::string to_json(MmaTiling const& mma) {
@@ -114,7 +128,13 @@ CopyTiling build(CopyOptions const& options) {
     Layout const values = evaluate_layout("--values", options.values);
     return asked_for("--threads " + io::in_quotes(options.threads) + " --values " +
                          io::in_quotes(options.values),
-                     [&] { return make_tiled_copy(atom, bits, threads, values); });
+                     [&] {
+                       std::int64_t elements = 0;
+                       if (__builtin_mul_overflow(threads.size(), values.size(), &elements))
+                         elements = std::numeric_limits<std::int64_t>::max();
+                       require_int("elements of a tile", elements);
+                       return make_tiled_copy(atom, bits, threads, values);
+                     });
   }
   if (options.mma.atom.empty()) {
     throw std::invalid_argument(

@@ -4,11 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "addresses.hpp"
+#include "argument_checker.hpp"
 #include "refused_arguments.hpp"
 #include "scratch.hpp"
 #include "tegula/device/arguments.hpp"
@@ -320,6 +323,40 @@ TEST(GemmArguments, AreLoweredWhole) {
   EXPECT_EQ(p.scale_a, g.scale_a);
   EXPECT_EQ(p.scale_b, g.scale_b);
   EXPECT_EQ(p.activation, Activation::gelu);
+}
+
+// Rows of one pitch, against marking every byte: refused where they share one, and only there.
+TEST(GemmArguments, OutputsInTheGapsOfAnotherTensorAreAccepted) {
+  int met = 0, apart_ = 0;
+  for (int const pitch : {8, 12})
+    for (int x_rows = 1; x_rows <= 3; ++x_rows)
+      for (int y_rows = 1; y_rows <= 3; ++y_rows)
+        for (int const x_row : {1, 5, 8})
+          for (int const y_row : {2, 7})
+            for (int shift = -40; shift <= 40; ++shift) {
+              constexpr int kFrom = 64;
+              std::array<int, 256> owners{};
+              for (int i = 0; i < x_rows; ++i)
+                for (int b = 0; b < x_row; ++b)
+                  owners[static_cast<std::size_t>(kFrom + i * pitch + b)] |= 1;
+              for (int i = 0; i < y_rows; ++i)
+                for (int b = 0; b < y_row; ++b)
+                  owners[static_cast<std::size_t>(kFrom + shift + i * pitch + b)] |= 2;
+              bool const meet = std::find(owners.begin(), owners.end(), 3) != owners.end();
+              auto const rows = [&](std::uintptr_t at, int count, int row) {
+                return device::region("x", reinterpret_cast<void const*>(at), {{count, pitch}}, row,
+                                      1);
+              };
+              EXPECT_EQ(device::rows_meet(
+                            rows(kFrom, x_rows, x_row),
+                            rows(static_cast<std::uintptr_t>(kFrom + shift), y_rows, y_row)),
+                        meet)
+                  << x_rows << " x " << x_row << ", " << y_rows << " x " << y_row << ", pitch "
+                  << pitch << ", shift " << shift;
+              ++(meet ? met : apart_);
+            }
+  EXPECT_GT(met, 1000);
+  EXPECT_GT(apart_, 1000);
 }
 
 }  // namespace

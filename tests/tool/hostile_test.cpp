@@ -459,7 +459,8 @@ TEST(Hostile, PositionalArgumentsAreRefusedByTheirText) {
                          {"attention", "--arch", "sm80", "--head-dim", "48"},
                          {"gemm", "--m", "16", "--lines", "--json"},
                          {"gemm", "--explain", "--lines", "--json"},
-                         {"gemm", "--", "--m", "5"}}) {
+                         {"gemm", "--", "--m", "5"},
+                         {"layout", "(8,8):(1@0,1@1)", "--banks", "16"}}) {
     expect_sentence(run(line, folder), shown(line));
   }
 }
@@ -505,6 +506,23 @@ TEST(Hostile, KeysAreComputedInPartsOrRefused) {
   EXPECT_THAT(
       run(many + Line{"--splits", "3"}, folder).out,
       ::testing::AllOf(::testing::HasSubstr("serving"), ::testing::HasSubstr("within bounds")));
+}
+
+TEST(Hostile, TilesAreCountedBeforeTheyAreNarrowed) {
+  TemporaryFolder const folder;
+  Line const mma{"tiled-mma", "--json", "--atom", "SM80_16x8x16_F32F16F16F32_TN"};
+  Line const copy{"tiled-copy", "--json", "--atom", "UniversalCopy<uint32_t>", "--type", "f32"};
+  for (Line const& line :
+       {mma + Line{"--layout", "(4294967297,1,1)"}, mma + Line{"--layout", "(200000000,2,1)"},
+        mma + Line{"--tile", "<4294967312,8,16>"}, mma + Line{"--layout", "(134217728,1,1)"},
+        copy + Line{"--threads", "4294967328"},
+        copy + Line{"--threads", "(65536,65536)", "--values", "(65536,65536)"},
+        copy + Line{"--threads", "32", "--values", "(1,134217728)"}}) {
+    Outcome const outcome = run(line, folder);
+    expect_sentence(outcome, shown(line));
+    EXPECT_THAT(outcome.err, ::testing::HasSubstr("a tile has at most 2^31 - 1 of them"))
+        << shown(line);
+  }
 }
 
 }  // namespace
