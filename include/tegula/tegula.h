@@ -54,6 +54,7 @@ void tegula_free(char* text);
 typedef struct tegula_value tegula_value;
 
 typedef enum tegula_kind {
+  TEGULA_NO_KIND = -1,        /**< of NULL */
   TEGULA_LAYOUT = 0,          /**< (4,8):(8,1) */
   TEGULA_SWIZZLED_LAYOUT = 1, /**< Sw<3,4,3> o (8,64):(64,1) */
   TEGULA_TUPLE = 2,           /**< an integer, a shape, a coordinate: 4, (4,(2,_)) */
@@ -75,10 +76,13 @@ tegula_status tegula_call(char const* operation, tegula_value const* const* argu
 tegula_status tegula_operations(char** text);
 void tegula_value_free(tegula_value* value);
 
-/** Of all that follow NULL is TEGULA_ARGUMENT_ERROR, where there is a status; where there is none,
- * as of the kind, it is a precondition that the value is not NULL. */
+/* NULL for a handle is TEGULA_ARGUMENT_ERROR of every function with a status. A function without
+ * one says what it answers. */
+
+/** TEGULA_NO_KIND of NULL. */
 tegula_kind tegula_value_kind(tegula_value const* value);
-/** Whether it is the same value: the same kind, tree and numbers. 1 or 0. */
+/** Whether it is the same value: the same kind, tree and numbers. 1 or 0. NULL equals NULL alone.
+ */
 int32_t tegula_value_equal(tegula_value const* value, tegula_value const* other);
 /** The text form, which evaluates to the value again. */
 tegula_status tegula_value_text(tegula_value const* value, char** text);
@@ -153,16 +157,16 @@ tegula_status tegula_machine_create(char const* device, tegula_machine_options c
 void tegula_machine_free(tegula_machine* machine);
 /** For people: "simulated sm_90". */
 tegula_status tegula_machine_name(tegula_machine const* machine, char** name);
-/** 80, 90, ... */
+/** 80, 90, ...; 0 of NULL. */
 int32_t tegula_machine_compute_capability(tegula_machine const* machine);
-/** 1 or 0. */
+/** 1 or 0; 0 of NULL. */
 int32_t tegula_machine_is_simulated(tegula_machine const* machine);
 
 /** What a launch did on a simulated machine, and what the checker found. */
 typedef struct tegula_report tegula_report;
 
 void tegula_report_free(tegula_report* report);
-/** How many findings there are. */
+/** How many findings there are; -1 of NULL, which is no report without findings. */
 int64_t tegula_report_findings(tegula_report const* report);
 /** For people, a finding a line; with `counters` not 0 followed by a table of what was counted, by
  * source line. */
@@ -541,9 +545,9 @@ void tegula_kernel_source_init(tegula_kernel_source* source, size_t struct_size)
 tegula_status tegula_kernel_create(tegula_machine* machine, tegula_kernel_source const* source,
                                    tegula_kernel** kernel);
 void tegula_kernel_free(tegula_kernel* kernel);
-/** Threads of a CTA. */
+/** Threads of a CTA; 0 of NULL. */
 int32_t tegula_kernel_threads(tegula_kernel const* kernel);
-/** The size of the struct's Params. */
+/** The size of the struct's Params; 0 of NULL, for no struct has that size. */
 int64_t tegula_kernel_params_bytes(tegula_kernel const* kernel);
 
 /** An array that a pointer of the parameters points to. */
@@ -566,8 +570,8 @@ tegula_status tegula_kernel_launch(tegula_kernel const* kernel, int32_t const gr
 
 /* --- command line --- */
 
-/** The `tegula` command with these arguments, argv[0] its name; returns its exit status. Ignores
- * SIGPIPE from then on. */
+/** The `tegula` command with these arguments, argv[0] its name, up to a NULL among them; returns
+ * its exit status. Ignores SIGPIPE from then on. */
 int32_t tegula_main(int32_t argc, char** argv);
 
 #ifdef __cplusplus

@@ -174,7 +174,7 @@ class Attention:
         a.splits = LEFT_OUT if options.splits is None else _count("splits", options.splits, 1)
         few = a.seq_q * (a.heads // max(a.kv_heads, 1)) <= _FEW_ROWS
         own = any(name in operands for name in INTEGERS)
-        self.may_split = a.splits != 1 and (few or own)
+        self.may_split = a.splits > 1 or (options.splits is None and (few or own))
 
     def _shapes(self, options: Options) -> None:
         """Extents, from the forms that lengths and pages give to q, k and v."""

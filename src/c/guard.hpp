@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <cstring>
 #include <exception>
 #include <new>
@@ -37,6 +38,16 @@ inline void not_null(char const* function, char const* name, void const* pointer
   if (pointer == nullptr)
     throw argument_error(std::string(function) + ": " + name +
                          " is NULL; it must point to something.");
+}
+
+/// Throws argument_error for a negative number of things, and where there are some and no pointer
+/// to them.
+inline void counted(char const* function, char const* name, void const* pointer,
+                    char const* name_of_count, std::int64_t count) {
+  if (count < 0)
+    throw argument_error(std::string(function) + ": " + name_of_count + " is " +
+                         std::to_string(count) + "; it must be at least 0.");
+  if (count > 0) not_null(function, name, pointer);
 }
 
 /// A copy for the caller to free by tegula_free.

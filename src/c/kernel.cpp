@@ -32,9 +32,11 @@ KernelSource source_of(tegula_kernel_source const& given) {
   KernelSource source{.text = given.text,
                       .type = given.type,
                       .file = given.file != nullptr ? given.file : given.type};
-  if (given.include_count > 0) not_null("tegula_kernel_create", "include", given.include);
-  for (std::int32_t i = 0; i < given.include_count; ++i)
+  counted("tegula_kernel_create", "include", given.include, "include_count", given.include_count);
+  for (std::int32_t i = 0; i < given.include_count; ++i) {
+    not_null("tegula_kernel_create", "a folder of include", given.include[i]);
     source.include.emplace_back(given.include[i]);
+  }
   return source;
 }
 
@@ -48,6 +50,9 @@ std::vector<std::byte> on_machine(OperandsOnMachine& operands, std::vector<std::
           "tegula_kernel_launch: the offset of array {} is {}, and the parameters have {} bytes; a "
           "pointer must lie in them.",
           i, array.offset, params.size()));
+    if (array.bytes < 0)
+      throw argument_error(fmt::format(
+          "tegula_kernel_launch: array {} has {} bytes; it must have at least 0.", i, array.bytes));
     void* pointer = nullptr;
     std::memcpy(&pointer, params.data() + array.offset, sizeof pointer);
     HostArray const host = {.name = array.name != nullptr ? array.name : "array",
@@ -103,10 +108,12 @@ tegula_status tegula_kernel_create(tegula_machine* machine, tegula_kernel_source
 
 void tegula_kernel_free(tegula_kernel* kernel) { delete kernel; }
 
-int32_t tegula_kernel_threads(tegula_kernel const* kernel) { return kernel->held.threads(); }
+int32_t tegula_kernel_threads(tegula_kernel const* kernel) {
+  return kernel == nullptr ? 0 : kernel->held.threads();
+}
 
 int64_t tegula_kernel_params_bytes(tegula_kernel const* kernel) {
-  return static_cast<int64_t>(kernel->held.params_bytes());
+  return kernel == nullptr ? 0 : static_cast<int64_t>(kernel->held.params_bytes());
 }
 
 tegula_status tegula_kernel_launch(tegula_kernel const* kernel, int32_t const grid[3],
@@ -117,7 +124,7 @@ tegula_status tegula_kernel_launch(tegula_kernel const* kernel, int32_t const gr
     not_null("tegula_kernel_launch", "kernel", kernel);
     not_null("tegula_kernel_launch", "grid", grid);
     not_null("tegula_kernel_launch", "params", params);
-    if (array_count > 0) not_null("tegula_kernel_launch", "arrays", arrays);
+    counted("tegula_kernel_launch", "arrays", arrays, "array_count", array_count);
     if (params_bytes != kernel->held.params_bytes())
       throw argument_error(fmt::format(
           "{}: the parameters have {} bytes; its Params have {}, and they must be those.",

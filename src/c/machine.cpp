@@ -86,17 +86,17 @@ tegula_status tegula_machine_name(tegula_machine const* machine, char** name) {
 }
 
 int32_t tegula_machine_compute_capability(tegula_machine const* machine) {
-  return machine->machine.compute_capability();
+  return machine == nullptr ? 0 : machine->machine.compute_capability();
 }
 
 int32_t tegula_machine_is_simulated(tegula_machine const* machine) {
-  return machine->machine.is_simulated() ? 1 : 0;
+  return machine != nullptr && machine->machine.is_simulated() ? 1 : 0;
 }
 
 void tegula_report_free(tegula_report* report) { delete report; }
 
 int64_t tegula_report_findings(tegula_report const* report) {
-  return static_cast<int64_t>(report->held.findings.size());
+  return report == nullptr ? -1 : static_cast<int64_t>(report->held.findings.size());
 }
 
 tegula_status tegula_report_text(tegula_report const* report, int32_t counters, char** text) {

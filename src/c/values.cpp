@@ -112,7 +112,7 @@ tegula_status tegula_call(char const* operation, tegula_value const* const* argu
   return guarded([&] {
     not_null("tegula_call", "operation", operation);
     not_null("tegula_call", "result", result);
-    if (count != 0) not_null("tegula_call", "arguments", arguments);
+    counted("tegula_call", "arguments", arguments, "count", count);
     if (!tool::is_call(operation))
       throw tool::ExpressionError("there is no operation " + io::in_quotes(operation) +
                                   "; there are " + tool::call_names());
@@ -135,10 +135,11 @@ tegula_status tegula_operations(char** text) {
 void tegula_value_free(tegula_value* value) { delete value; }
 
 tegula_kind tegula_value_kind(tegula_value const* value) {
-  return static_cast<tegula_kind>(value->held.what.index());
+  return value == nullptr ? TEGULA_NO_KIND : static_cast<tegula_kind>(value->held.what.index());
 }
 
 int32_t tegula_value_equal(tegula_value const* value, tegula_value const* other) {
+  if (value == nullptr || other == nullptr) return value == other;
   return value->held.what.index() == other->held.what.index() &&
          to_text(value->held) == to_text(other->held);
 }
@@ -219,10 +220,7 @@ tegula_status tegula_layout_values(tegula_value const* layout, int64_t const* in
                                    int64_t count, int64_t* values) {
   return guarded([&] {
     Value const value = as_layout("tegula_layout_values", layout);
-    if (count < 0)
-      throw argument_error("tegula_layout_values: count is " + std::to_string(count) +
-                           "; it must be at least 0.");
-    if (count > 0) not_null("tegula_layout_values", "values", values);
+    counted("tegula_layout_values", "values", values, "count", count);
     write_values(value, indices, count, values);
   });
 }

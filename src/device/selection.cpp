@@ -77,23 +77,6 @@ void weigh(F family, AttentionArguments const& a, DeviceProperties const& device
   }
 }
 
-[[noreturn]] void refuse_all(AttentionArguments const& a, DeviceProperties const& device) {
-  int unwanted = 0;  // that compute the problem, whatever is asked for
-  std::string why;
-  for_each_attention_family([&]<class F>(F family) {
-    weigh(family, a, device, {},
-          [&](int, std::string_view refusal, double) { unwanted += refusal.empty(); });
-    std::string const obstacle = device::FamilyTraits<F>::obstacle(a, device);
-    if (!obstacle.empty()) why += fmt::format(" {} cannot compute it: {}.", family.name, obstacle);
-  });
-  if (unwanted > 0)
-    throw argument_error(fmt::format(
-        "attention: none of the {} configurations that compute this problem is what was asked for ({}).",
-        unwanted, to_string(a)));
-  throw argument_error(fmt::format("attention: no configuration of this build computes {}.{}{}",
-                                   to_string(a), why, device::missing_configurations_note(device)));
-}
-
 /// Nothing where no configuration will do.
 std::optional<AttentionChoice> find_best(AttentionArguments const& a,
                                          DeviceProperties const& device,
@@ -110,6 +93,44 @@ std::optional<AttentionChoice> find_best(AttentionArguments const& a,
   return best;
 }
 
+/// Says of a problem that asks for keys in parts what is in the way of them, if that is all.
+void refuse_parts(AttentionArguments const& a, DeviceProperties const& device,
+                  AttentionConstraints const& wanted) {
+  if (!device::asks_for_parts(a)) return;
+  AttentionArguments other = a;
+  other.workspace_bytes = std::numeric_limits<std::int64_t>::max();
+  if (find_best(other, device, wanted))
+    throw argument_error(fmt::format(
+        "attention: splits is {} and workspace_bytes is {}; so many parts need {} bytes.",
+        *a.splits, a.workspace_bytes, attention_workspace_bytes(a, device, wanted)));
+  other.splits = 1;
+  if (find_best(other, device, wanted))
+    throw argument_error(fmt::format(
+        "attention: splits is {}, and no configuration {} computes the keys of this problem on an sm_{} "
+        "in so many parts; say fewer, or leave it out.",
+        *a.splits, wanted.kernel || wanted.configuration ? "that is asked for" : "of this build",
+        device.compute_capability));
+}
+
+[[noreturn]] void refuse_all(AttentionArguments const& a, DeviceProperties const& device,
+                             AttentionConstraints const& wanted) {
+  refuse_parts(a, device, wanted);
+  int unwanted = 0;  // that compute the problem, whatever is asked for
+  std::string why;
+  for_each_attention_family([&]<class F>(F family) {
+    weigh(family, a, device, {},
+          [&](int, std::string_view refusal, double) { unwanted += refusal.empty(); });
+    std::string const obstacle = device::FamilyTraits<F>::obstacle(a, device);
+    if (!obstacle.empty()) why += fmt::format(" {} cannot compute it: {}.", family.name, obstacle);
+  });
+  if (unwanted > 0)
+    throw argument_error(fmt::format(
+        "attention: none of the {} configurations that compute this problem is what was asked for ({}).",
+        unwanted, to_string(a)));
+  throw argument_error(fmt::format("attention: no configuration of this build computes {}.{}{}",
+                                   to_string(a), why, device::missing_configurations_note(device)));
+}
+
 DeviceProperties with_kernels_for(AttentionArguments const& a, DeviceProperties const& device,
                                   AttentionConstraints const& wanted) {
   check(device);
@@ -123,7 +144,7 @@ AttentionChoice choose_attention(AttentionArguments const& a, DeviceProperties c
                                  AttentionConstraints const& wanted) {
   DeviceProperties const device = with_kernels_for(a, properties, wanted);
   auto const best = find_best(a, device, wanted);
-  if (!best) refuse_all(a, device);
+  if (!best) refuse_all(a, device, wanted);
   return *best;
 }
 
@@ -154,7 +175,7 @@ AttentionPlan plan_attention(AttentionArguments const& a, DeviceProperties const
                      if (x.refused.empty() != y.refused.empty()) return x.refused.empty();
                      return x.refused.empty() && x.cost < y.cost;
                    });
-  if (candidates.empty() || !candidates.front().refused.empty()) refuse_all(a, device);
+  if (candidates.empty() || !candidates.front().refused.empty()) refuse_all(a, device, wanted);
 
   plan.reason = candidates.front().name;
   if (candidates.size() > 1 && candidates[1].refused.empty())

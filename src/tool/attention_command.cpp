@@ -55,9 +55,10 @@ AttentionConstraints constraints(AttentionOptions const& o) {
 
 /// choose(constraints of the options), with the options in front of why none answers to them.
 template <class Choose> auto chosen_by(AttentionOptions const& o, Choose&& choose) {
-  return chosen_as_asked(
-      {{"--kernel", o.choice.kernel}, {"--config", text_of(o.choice.configuration)}},
-      [&] { return choose(constraints(o)); });
+  return chosen_as_asked({{"--kernel", o.choice.kernel},
+                          {"--config", text_of(o.choice.configuration)},
+                          {"--splits", o.splits.value_or(1) > 1 ? text_of(o.splits) : ""}},
+                         [&] { return choose(constraints(o)); });
 }
 
 /// The problem with operands that are aligned as allocations are, for what touches no
@@ -202,6 +203,7 @@ void run(AttentionOptions const& options) {
   AttentionProblem p = read_problem(options);
   ProgressBar bar;
   Machine const machine = make_machine(options.machine, bar);
+  check_lines(options.lines, options.json, options.explain, machine);
   if (options.explain) {
     refuse_files_of_a_run({{"--output", options.output}, {"--lse", options.lse}});
     return explain(before_allocation(p, machine), options, machine);

@@ -28,26 +28,70 @@ usage_error no_command(CLI::App const& app, std::string const& word) {
                                  command_names(app)));
 }
 
+/// What the option takes, for the sentence that answers a value that is missing or one too many:
+/// what its check says that '' is not, or its description.
+std::string taken_by(CLI::Option& option) {
+  constexpr std::string_view kIsNot = "'' is not ", kNor = ", nor ";
+  try {
+    std::string text;
+    std::string refused = (*option.get_validator(0))(text);
+    if (auto const nor = refused.find(kNor); nor != std::string::npos)
+      refused.replace(nor, kNor.size(), " or ");
+    if (refused.starts_with(kIsNot)) return refused.substr(kIsNot.size());
+  } catch (CLI::OptionNotFound const&) {  // it has no check
+  }
+  return option.get_description();
+}
+
+/// The option of that name, with the name that the user gave it: the last of its names that is
+/// among the arguments.
+std::pair<CLI::Option*, std::string> option_as_given(CLI::App& app, std::string const& name,
+                                                     std::vector<std::string> const& arguments) {
+  CLI::Option* const option = app.get_option_no_throw(name);
+  std::string given = name;
+  if (option == nullptr) return {option, given};
+  for (std::string const& argument : arguments) {
+    if (argument == "--") break;
+    std::string const word = argument.substr(0, argument.find('='));
+    if (word.starts_with("-") && option->check_name(word)) given = word;
+  }
+  return {option, given};
+}
+
 /// What CLI11 found wrong, in one sentence.
-usage_error refusal(CLI::ParseError const& error, CLI::App const& app,
+usage_error refusal(CLI::ParseError const& error, CLI::App& app,
                     std::vector<std::string> const& arguments) {
   bool const of_command = !app.get_subcommands().empty();
   if (!of_command && !arguments.empty() && arguments[0][0] != '-')
     return no_command(app, arguments[0]);
-  CLI::App const& command = of_command ? *app.get_subcommands().front() : app;
+  CLI::App& command = of_command ? *app.get_subcommands().front() : app;
   std::string const help =
       fmt::format("(see `tegula {}--help`)", of_command ? command.get_name() + " " : "");
-  std::vector<std::string> const extras = command.remaining();
+  std::vector<std::string> const extras = app.remaining(/*recurse=*/true);
   if (dynamic_cast<CLI::ExtrasError const*>(&error) != nullptr && !extras.empty())
     return usage_error(fmt::format("there is no option or argument {} here {}",
                                    io::in_quotes(extras.front()), help));
   std::string const text = error.what();
-  std::string const name = text.substr(0, text.find(": "));
+  auto const [option, name] =
+      option_as_given(command, text.substr(0, text.find_first_of(": ")), arguments);
+  auto const refused = [&](std::string const& sentence) {
+    return usage_error(fmt::format("{} {}", sentence, help));
+  };
+  if (option == nullptr) return refused(text);
+  if (dynamic_cast<CLI::ExcludesError const*>(&error) != nullptr)
+    return refused(fmt::format("{} and {} are both given; they exclude each other", name,
+                               text.substr(text.rfind(' ') + 1)));
+  if (dynamic_cast<CLI::RequiredError const*>(&error) != nullptr)
+    return refused(fmt::format("{} is left out; it is required: {}", name, taken_by(*option)));
   if (text.find(": At Most 1 required but received") != std::string::npos)
-    return usage_error(fmt::format("{}: is given more than once {}", name, help));
+    return refused(option->get_items_expected_max() == 0
+                       ? fmt::format("{}: is given more than once; once is enough", name)
+                       : fmt::format("{}: is given more than once; it takes one value: {}", name,
+                                     taken_by(*option)));
   if (text.ends_with(" missing") && text.find(": 1 required ") != std::string::npos)
-    return usage_error(fmt::format("{}: is given without a value {}", name, help));
-  return usage_error(fmt::format("{} {}", text, help));
+    return refused(
+        fmt::format("{}: is given without a value; it takes: {}", name, taken_by(*option)));
+  return refused(text);
 }
 
 /// Flags have no value: the parser would take --json=no, and --json=2 for yes.
@@ -160,7 +204,9 @@ Option Command::add_text(std::string const& names, std::optional<std::string>& t
 }
 Option Command::add_flag(std::string const& names, bool& value,
                          std::string const& description) const {
-  return Option(app_->add_flag(names, value, description));
+  // Given twice it is refused, as every option is.
+  return Option(app_->add_flag(names, value, description)
+                    ->multi_option_policy(CLI::MultiOptionPolicy::Throw));
 }
 Option Command::add_drawing(std::string const& name, std::string& path,
                             std::string const& description) const {

@@ -319,6 +319,7 @@ void run(GemmOptions const& o) {
   GemmProblem p = read_problem(o);
   ProgressBar bar;
   Machine const machine = make_machine(o.machine, bar);
+  check_lines(o.lines, o.json, o.explain, machine);
   if (o.explain) {
     refuse_files_of_a_run({{"--output", o.output}});
     return explain(before_allocation(p, o, machine), o, machine);

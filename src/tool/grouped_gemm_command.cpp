@@ -54,7 +54,7 @@ GroupedGemmArguments arguments_of(GroupedGemmCommand const& c, std::vector<int> 
   if (c.in) g.in = parse_dtype("--dtype", *c.in);
   if (c.in_b) g.in_b = parse_dtype("--in-b", *c.in_b);
   if (c.out) g.out = parse_dtype("--out-type", *c.out);
-  if (!c.in && c.scales.empty()) g.in = DType::bf16;
+  if (!c.in && (c.scales.empty() || c.scales == "none")) g.in = DType::bf16;
   if (c.scales == "none") g.scales = Scales::none;
   if (c.scales == "1x128,128x128") g.scales = Scales::rows_by_blocks;
   if (c.scales == "1x128,1x128") g.scales = Scales::rows_by_rows;
@@ -222,6 +222,7 @@ void run_grouped_gemm(GroupedGemmCommand const& c) {
   Problem p = read_problem(c);
   ProgressBar bar;
   Machine const machine = make_machine(c.machine, bar);
+  check_lines(c.lines, c.json, c.explain, machine);
   auto const somewhere = [](std::uintptr_t i) { return reinterpret_cast<void*>(i << 58); };
   GroupedGemmArguments const before =
       with_addresses(p.arguments, c,

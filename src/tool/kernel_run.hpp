@@ -71,6 +71,10 @@ void check_machine_options(MachineOptions const& options, bool explains);
 /// `bar` must outlive the machine. Throws argument_error where the machine is none that heeds an
 /// option that was given.
 Machine make_machine(MachineOptions const& options, ProgressBar& bar);
+
+/// Refuses --lines, if given, where it would change nothing: JSON has the lines anyway, and a GPU
+/// counts none.
+void check_lines(bool lines, bool json, bool explains, Machine const& machine);
 /// The files that the machine's options name: what is written, and what is read.
 std::vector<io::NamedPath> machine_targets(MachineOptions const& options);
 std::vector<io::NamedPath> machine_inputs(MachineOptions const& options);

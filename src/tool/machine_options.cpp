@@ -244,6 +244,16 @@ Machine make_machine(MachineOptions const& options, ProgressBar& bar) {
   return machine;
 }
 
+void check_lines(bool lines, bool json, bool explains, Machine const& machine) {
+  if (lines && json)
+    throw argument_error(
+        "--lines is of the text, and --json is given, which has the lines anyway.");
+  if (lines && !explains && !machine.is_simulated())
+    throw argument_error(fmt::format(
+        "--lines shows what a simulated machine counts, and this is {}; use --device sim.",
+        machine.name()));
+}
+
 void write_timeline(MachineOptions const& options, Machine const& machine,
                     std::string const& title) {
   if (options.trace.empty() && options.svg.empty()) return;

@@ -60,27 +60,29 @@ void reserve_standard_streams() {
 
 /// The parser takes an empty value for none where that may be left out, and of a flag for "yes": it
 /// is refused here.
-void refuse_empty_values(int argc, char** argv) {
+void refuse_empty_values(std::vector<std::string> const& arguments) {
   auto const refuse = [](std::string_view option) {
     throw tegula::tool::usage_error(
         fmt::format("{}: '' is neither a value nor left out", tegula::io::printable(option)));
   };
-  for (int i = 1; i < argc; ++i) {
-    std::string_view const argument = argv[i];
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    std::string_view const argument = arguments[i];
     if (argument == "--") return;
     if (argument.starts_with("--") && argument.find('=') == argument.size() - 1)
       refuse(argument.substr(0, argument.size() - 1));
     for (std::string_view const option : {"--svg", "--latex", "--banks"})
-      if (argument == option && i + 1 < argc && argv[i + 1][0] == '\0') refuse(option);
+      if (argument == option && i + 1 < arguments.size() && arguments[i + 1].empty())
+        refuse(option);
   }
 }
 
-int run(tegula::tool::CommandLine const& line, int argc, char** argv, bool json) {
+int run(tegula::tool::CommandLine const& line, std::vector<std::string> const& arguments,
+        bool json) {
   constexpr int kRefused = 1;
   constexpr int kUsage = 2;
   try {
-    refuse_empty_values(argc, argv);
-    if (auto const text = line.run_command({argv + 1, argv + argc})) tegula::tool::put(*text);
+    refuse_empty_values(arguments);
+    if (auto const text = line.run_command(arguments)) tegula::tool::put(*text);
     tegula::tool::flush_output();
     return 0;
   } catch (tegula::tool::usage_error const& error) {
@@ -99,9 +101,9 @@ int tegula::tool::run_command_line(int argc, char** argv) {
   // a sentence.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
-  bool const json = std::any_of(argv + 1, argv + argc, [](char const* argument) {
-    return std::string_view(argument) == "--json";
-  });
+  std::vector<std::string> arguments;  // those behind the program's name, which may be missing too
+  for (int i = 1; i < argc && argv[i] != nullptr; ++i) arguments.emplace_back(argv[i]);
+  bool const json = std::find(arguments.begin(), arguments.end(), "--json") != arguments.end();
   constexpr int kRefused = 1;
   try {
     tegula::tool::CommandLine const line(
@@ -117,7 +119,7 @@ int tegula::tool::run_command_line(int argc, char** argv) {
     tegula::tool::add_attention_command(line);
     tegula::tool::add_compile_command(line);
     tegula::tool::add_info_command(line);
-    return run(line, argc, argv, json);
+    return run(line, arguments, json);
   } catch (std::bad_alloc const&) {
     return fail(
         "there is not enough memory for what the command line asks; a smaller problem, table or drawing is needed",

@@ -153,6 +153,22 @@ static void refusals(void) {
   tegula_free(NULL);
 }
 
+/* What functions without a status answer for NULL. */
+static void answers_for_null(void) {
+  tegula_value* const value = evaluated("8:1");
+  EXPECT(tegula_value_kind(NULL) == TEGULA_NO_KIND);
+  EXPECT(tegula_value_equal(NULL, value) == 0 && tegula_value_equal(value, NULL) == 0);
+  EXPECT(tegula_value_equal(NULL, NULL) == 1);
+  tegula_value_free(value);
+  EXPECT(tegula_machine_compute_capability(NULL) == 0 && tegula_machine_is_simulated(NULL) == 0);
+  EXPECT(tegula_report_findings(NULL) == -1);
+  EXPECT(tegula_kernel_threads(NULL) == 0 && tegula_kernel_params_bytes(NULL) == 0);
+  tegula_launch_free(NULL);
+  tegula_kernel_free(NULL);
+  tegula_gemm_arguments_init(NULL, sizeof(tegula_gemm_arguments));
+  tegula_machine_options_init(NULL, sizeof(tegula_machine_options));
+}
+
 /* bf16 of a small integer, and back. */
 static uint16_t to_bf16(float value) {
   uint32_t bits;
@@ -502,6 +518,9 @@ static void command_line(void) {
   char name[] = "tegula", command[] = "layout", wrong[] = "(4,8";
   char* arguments[] = {name, command, wrong, NULL};
   EXPECT(tegula_main(3, arguments) == 1);
+  char* ended[] = {name, command, wrong, NULL, name};
+  EXPECT(tegula_main(5, ended) == 1); /* as of three: the arguments end at NULL */
+  EXPECT(tegula_main(0, NULL) == 0);  /* its help */
 }
 
 int main(void) {
@@ -510,6 +529,7 @@ int main(void) {
   coordinates_and_swizzles();
   drawings();
   refusals();
+  answers_for_null();
   machines();
   compiled_kernels();
   command_line();

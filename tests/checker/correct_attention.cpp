@@ -27,7 +27,7 @@ CorrectKernel serving_kernel(Family family, Arch arch, Config const& c, int numb
                          .packed_new = true,
                          .page_size = small ? 32 : 128,
                          .causal = true,
-                         .splits = 2};
+                         .splits = arch == Arch::sm90 ? 2 : 1};
   return {family.name, to_string(c), [p, arch, number](sim::Options const& options) {
             return outcome_of([&](Outcome& outcome) {
               sim::Options few = options;

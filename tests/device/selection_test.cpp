@@ -97,6 +97,40 @@ AttentionArguments decoding(std::int64_t batch, std::int64_t seq_k) {
           .head_dim = 128};
 }
 
+TEST(Selection, KeysAreComputedInAsManyPartsAsAreAskedForOrRefused) {
+  auto const refusal = [](AttentionArguments const& a, DeviceProperties const& device,
+                          AttentionConstraints const& wanted = {}) {
+    try {
+      return configuration_name(choose_attention(a, device, wanted).kernel,
+                                choose_attention(a, device, wanted).configuration);
+    } catch (argument_error const& error) {
+      return std::string(error.what());
+    }
+  };
+  AttentionArguments a = decoding(1, 8192);
+  a.splits = 3;
+  std::int64_t const bytes = attention_workspace_bytes(a, kDevice);
+  EXPECT_THAT(refusal(a, kDevice),
+              HasSubstr(fmt::format(
+                  "splits is 3 and workspace_bytes is 0; so many parts need {} bytes.", bytes)));
+  a.workspace_bytes = bytes - 1;
+  EXPECT_THAT(refusal(a, kDevice), HasSubstr("so many parts need"));
+  a.workspace_bytes = bytes;
+  EXPECT_THAT(refusal(a, kDevice), HasSubstr("serving"));
+  EXPECT_THAT(refusal(a, kDevice, {.kernel = attention_sm80}),
+              HasSubstr("splits is 3, and no configuration that is asked for"));
+  DeviceProperties ampere = kDevice;
+  ampere.compute_capability = 80;
+  EXPECT_THAT(refusal(a, ampere), HasSubstr("no configuration of this build computes the keys of "
+                                            "this problem on an sm_80 in so many parts"));
+  // There are too few counters of arrivals for so many parts of so many tiles.
+  AttentionArguments many = decoding(64, 8192);
+  many.splits = 60, many.workspace_bytes = std::int64_t{1} << 40;
+  EXPECT_THAT(refusal(many, kDevice), HasSubstr("in so many parts; say fewer"));
+  many.splits = 2;
+  EXPECT_THAT(refusal(many, kDevice), HasSubstr("serving"));
+}
+
 TEST(Selection, PacksHeadsAndSplitsTheKeysOfFewQueries) {
   auto const reason = [](AttentionArguments a) {
     a.workspace_bytes = attention_workspace_bytes(a, kDevice);
@@ -118,6 +152,8 @@ TEST(Selection, PacksHeadsAndSplitsTheKeysOfFewQueries) {
   AttentionArguments asked = decoding(1, 8192);
   asked.splits = 3;
   EXPECT_THAT(reason(asked), HasSubstr("in 3 parts of 22"));
+  asked.splits = 100;
+  EXPECT_THAT(reason(asked), HasSubstr("in 64 parts of 1")) << "as many as there are blocks";
 
   AttentionArguments uneven = decoding(32, 32768);
   EXPECT_EQ(attention_workspace_bytes(uneven, kDevice), 0) << "tiles enough, of one length";

@@ -275,7 +275,7 @@ TEST(ChoicesOption, RefusesWhatIsNoOrder) {
   for (auto const& [option, value] : std::vector<std::pair<std::string, std::string>>{
            {"--scheduler", "random"}, {"--completion", "first"}, {"--interleaving", "random"}})
     expect_refused(kClean + Words{"--choices", "sync", option, value},
-                   option + " excludes --choices");
+                   option + " and --choices are both given; they exclude each other");
 }
 
 }  // namespace

@@ -287,6 +287,7 @@ TEST(Hostile, OptionsWithoutAValueTwiceOrUnknownAreRefused) {
         Outcome const outcome = run(missing, folder);
         expect_sentence(outcome, shown(missing));
         EXPECT_THAT(outcome.err, ::testing::HasSubstr(option.name)) << shown(missing);
+        EXPECT_THAT(outcome.err, ::testing::HasSubstr("; it takes: ")) << shown(missing);
       }
       Line twice = with(command.base, option.name, "16");
       twice.insert(twice.end(), {option.name, "32"});
@@ -455,9 +456,55 @@ TEST(Hostile, PositionalArgumentsAreRefusedByTheirText) {
                          {"attention", "--explain", "--output", "x.npy"},
                          {"attention", "--explain", "--svg", "x.svg"},
                          {"attention", "--arch", "sm80", "--head-dim", "64", "--head-dim-v", "32"},
-                         {"attention", "--arch", "sm80", "--head-dim", "48"}}) {
+                         {"attention", "--arch", "sm80", "--head-dim", "48"},
+                         {"gemm", "--m", "16", "--lines", "--json"},
+                         {"gemm", "--explain", "--lines", "--json"},
+                         {"gemm", "--", "--m", "5"}}) {
     expect_sentence(run(line, folder), shown(line));
   }
+}
+
+TEST(Hostile, WhatIsAcceptedStandsInTheAnswerToAMissingOrSecondValue) {
+  TemporaryFolder const folder;
+  auto const says = [&](Line const& line, std::string const& sentence) {
+    Outcome const outcome = run(line, folder);
+    expect_sentence(outcome, shown(line));
+    EXPECT_EQ(outcome.status, 2) << shown(line);
+    EXPECT_THAT(outcome.err, ::testing::HasSubstr(sentence)) << shown(line);
+  };
+  std::string const extent = "a whole number from 1 to 1073740800";
+  says({"gemm", "--m"}, "--m: is given without a value; it takes: " + extent);
+  says({"gemm", "--m", "5", "--m=6"},
+       "--m: is given more than once; it takes one value: " + extent);
+  says({"gemm", "--in", "f16", "--in", "f16"},
+       "--in: is given more than once; it takes one value: ");
+  says({"gemm", "--tile"}, "--tile: is given without a value; it takes: rows and columns of D");
+  says({"attention", "--head-dim"}, "it takes: a multiple of 8 from 8 to 256 or 576 ");
+  says({"gemm", "--json", "--json"}, "--json: is given more than once; once is enough");
+  says({"atom"}, "NAME is left out; it is required: ");
+  says({"gemm", "--scheduler", "first", "--choices", "x"},
+       "--scheduler and --choices are both given; they exclude each other");
+}
+
+// What no kernel at hand can do is not done in part.
+TEST(Hostile, KeysAreComputedInPartsOrRefused) {
+  TemporaryFolder const folder;
+  Line const few{"attention", "--seq-q", "1", "--seq-k", "300", "--device", "sim", "--json"};
+  for (Line const& options : std::vector<Line>{{"--splits", "2", "--arch", "sm80"},
+                                               {"--splits", "2", "--arch", "sm100"},
+                                               {"--splits", "2", "--kernel", "sm80"},
+                                               {"--splits", "2", "--config", "0"}}) {
+    Line const line = few + options;
+    Outcome const outcome = run(line, folder);
+    expect_sentence(outcome, shown(line));
+    EXPECT_THAT(outcome.err, ::testing::HasSubstr("--splits 2")) << shown(line);
+  }
+  // Many queries too, which are not computed in parts unless that is asked for.
+  Line const many{"attention", "--seq-q", "300", "--seq-k", "300", "--device", "sim"};
+  EXPECT_THAT(run(many, folder).out, ::testing::Not(::testing::HasSubstr("serving")));
+  EXPECT_THAT(
+      run(many + Line{"--splits", "3"}, folder).out,
+      ::testing::AllOf(::testing::HasSubstr("serving"), ::testing::HasSubstr("within bounds")));
 }
 
 }  // namespace

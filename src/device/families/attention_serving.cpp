@@ -118,8 +118,14 @@ AttentionShares attention_shares(AttentionArguments const& arguments, ServingTil
           cost_of_parts(shares, chosen, tile.block_n, device))
         chosen = parts;
   }
-  shares.part_blocks = static_cast<int>(ceil_div(shares.key_blocks, chosen));
-  shares.parts = static_cast<int>(ceil_div(shares.key_blocks, shares.part_blocks));
+  // Parts of whole blocks: of six blocks five parts are three of two.
+  auto const blocks_of_each = [&](std::int64_t parts) {
+    return static_cast<int>(ceil_div(shares.key_blocks, parts));
+  };
+  shares.part_blocks = blocks_of_each(chosen);
+  shares.parts = blocks_of_each(shares.part_blocks);
+  shares.as_asked = !a.splits || shares.part_blocks == blocks_of_each(std::min<std::int64_t>(
+                                                           *a.splits, shares.key_blocks));
   shares.blocks_in_turn = cost_of_parts(shares, shares.parts, tile.block_n, device);
   return shares;
 }

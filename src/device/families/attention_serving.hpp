@@ -50,10 +50,20 @@ struct AttentionShares {
   bool uneven = false;     ///< sequences of a few queries have lengths that the host does not know
   int part_blocks = 1;     ///< of a part
   int parts = 1;           ///< most of a tile
+  bool as_asked = true;    ///< as many as AttentionArguments::splits says, or there are blocks for
   double blocks_in_turn = 1;  ///< the estimate that the parts are chosen by: blocks of keys that
                               ///< the CTA with the most computes, and what a tile costs besides
   std::int64_t items() const { return tiles * parts; }
 };
+
+/// Why a configuration does not compute a problem that asks for keys in several parts: it never
+/// does, ...
+inline constexpr char const* kKeysInParts = "keys in parts";
+/// ... or not in so many, for want of a workspace or because tiles are many.
+inline constexpr char const* kFewerParts = "fewer parts";
+
+/// Whether the arguments ask for keys in several parts.
+inline bool asks_for_parts(AttentionArguments const& a) { return a.splits.value_or(1) > 1; }
 
 /// With at most as many parts as workspace_bytes has room for: one where it is 0.
 AttentionShares attention_shares(AttentionArguments const& arguments, ServingTile const& tile,

@@ -31,6 +31,7 @@ char const* FamilyTraits<AttentionSm100Family>::check(AttentionArguments const& 
   if (c.exponential != a.exponential) return "another exponential";
   if (c.serving != needs_serving(a))
     return c.serving ? "sequences of their own lengths" : "sequences of one length in one piece";
+  if (asks_for_parts(a)) return kKeysInParts;
   if (a.page_table != nullptr && a.page_size % c.block_n != 0 && c.block_n % a.page_size != 0)
     return "pages of another size";
   if (static_cast<std::size_t>(shared_bytes(c)) > device.shared_bytes)

@@ -26,6 +26,7 @@ template <> struct FamilyTraits<AttentionSm80Family> {
     if (a.softcap != 0) return "a softcap";
     if (a.sink != nullptr) return "a sink";
     if (needs_serving(a)) return "sequences of their own lengths";
+    if (asks_for_parts(a)) return kKeysInParts;
     if (c.exponential != a.exponential) return "another exponential";
     if (static_cast<std::size_t>(shared_bytes(c)) > device.shared_bytes)
       return "more shared memory than the device has";

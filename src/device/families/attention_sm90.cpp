@@ -27,8 +27,13 @@ std::string FamilyTraits<AttentionSm90Family>::obstacle(AttentionArguments const
 char const* FamilyTraits<AttentionSm90Family>::unfit(AttentionArguments const& a,
                                                      AttentionSm90Config const& c,
                                                      DeviceProperties const& device) {
-  if (!c.serving) return needs_serving(a) ? "sequences of one length in one piece" : nullptr;
-  if (!needs_serving(a) && !c.latent) {
+  if (!c.serving) {
+    if (asks_for_parts(a)) return kKeysInParts;
+    return needs_serving(a) ? "sequences of one length in one piece" : nullptr;
+  }
+  if (asks_for_parts(a)) {  // which is heeded, whether or not it is predicted to pay
+    if (!attention_shares(a, serving_tile(c), device).as_asked) return kFewerParts;
+  } else if (!needs_serving(a) && !c.latent) {
     if (c.consumers > 1) {
       // Tiles that several heads' rows fill better. In e4m3, and with fewer keys in a block, they
       // take longer all the same.

@@ -96,6 +96,7 @@ void ClusterOrder::start(GlobalOrder& order, std::int64_t cluster, bool strict) 
   foreign_numbers_.clear();
   foreign_numbers_.emplace(Releases{}, 0);
   cover_numbers_ = foreign_numbers_;
+  cover_of_access_.clear();
   foreigns_.assign(1, {});
   covers_ = foreigns_;
 }
@@ -289,13 +290,17 @@ std::uint32_t ClusterOrder::foreign(GlobalActor const& who) {
 
 std::uint32_t ClusterOrder::cover(std::uint32_t agent, std::uint32_t time) {
   if (own_.empty() || agent == GlobalShadow::kNobody) return 0;
+  if (covered_of_ != own_.size()) cover_of_access_.clear(), covered_of_ = own_.size();
+  // A large copy asks for each of its words.
+  auto const [place, is_new] = cover_of_access_.try_emplace(std::uint64_t{agent} << 32 | time, 0);
+  if (!is_new) return place->second;
   Releases set;
   for (std::uint32_t const id : own_) {
     CausalPast const& past = order_->release(id).past;
     if (past.covers(agent, time)) add(set.all, id);
     if (past.covers_fenced(agent, time)) add(set.fenced, id);
   }
-  return number_of(set, cover_numbers_, covers_);
+  return place->second = number_of(set, cover_numbers_, covers_);
 }
 
 }  // namespace tegula::sim

@@ -218,6 +218,9 @@ class ClusterOrder {
   std::vector<std::uint32_t> own_;                       ///< releases
   std::map<Releases, std::uint32_t> foreign_numbers_, cover_numbers_;
   std::vector<Releases> foreigns_, covers_;
+  /// Of cover(), by agent and time, when there were so many releases of this cluster.
+  std::unordered_map<std::uint64_t, std::uint32_t> cover_of_access_;
+  std::size_t covered_of_ = 0;
 };
 
 }  // namespace tegula::sim
