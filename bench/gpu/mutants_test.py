@@ -53,7 +53,9 @@ BARRIER = """========= COMPUTE-SANITIZER
 ========= ERROR SUMMARY: 1 error
 """
 
-RUNNER = """#!/usr/bin/env python3
+# Of the programs that play a part: they start some hundred times, so without what they do not need.
+PYTHON = f"#!{sys.executable} -IS\n"
+RUNNER = PYTHON + """
 import json, sys, time
 case, cubin, expected, *words = sys.argv[1:]
 play = json.load(open(cubin))
@@ -69,7 +71,7 @@ code = {"right": 0, "wrong": 2, "hang": 3, "failed": 4}[result]
 print(json.dumps({"result": result, "launches": 1}), flush=True)
 sys.exit(code)
 """
-SANITIZER = """#!/usr/bin/env python3
+SANITIZER = PYTHON + """
 import json, subprocess, sys
 words = sys.argv[1:]
 options = {}

@@ -171,14 +171,14 @@ class AttentionRow {
     double const products =
         fp8() ? (3 + blocks()) * kU : mma_error(keys() + 8 * static_cast<std::int64_t>(blocks()));
     double const relative = 2.01 * eta_ + summation() + 4 * kU + unit_roundoff(a_.dtype) + products;
-    double const absolute = underflow_of_p() / sum_;
+    double const absolute = underflow_of_p() / sum_, least = fp8() ? 0 : least_normal(a_.dtype);
     for (std::int64_t d = 0; d < dim; ++d) {
       double value = 0, magnitude = 0, plain = 0;
       for (std::int64_t j = 0; j < keys(); ++j) {
         double const vj = v[(first_ + j) * dim + d],
                      product = weight_[static_cast<std::size_t>(j)] * vj;
         value += product;
-        magnitude += std::abs(product);
+        magnitude += weight_[static_cast<std::size_t>(j)] * aligned(vj, least);
         plain += std::abs(vj);
       }
       double const in_product = fp8() ? 1.02 * values_error(v + d, dim) / sum_ : 0;
@@ -201,7 +201,10 @@ class AttentionRow {
 
   /// Of q.k as the tensor core computes it.
   double product_error(double const* q, double const* k, Dot const& s) const {
-    if (!fp8()) return mma_error(a_.head_dim) * s.magnitude;
+    if (!fp8())
+      return products_error(
+          q, a_.dtype, k, a_.dtype, a_.head_dim, s.magnitude,
+          has_subnormal(q, a_.dtype, a_.head_dim) || has_subnormal(k, a_.dtype, a_.head_dim));
     // Steps of zeros, up to the tile's head dimension, align the sum to a product of least normals.
     double const padding = 8 * 34 * 0x1p-13 * least_normal(DType::e4m3) * least_normal(DType::e4m3);
     return fp8_error(q, DType::e4m3, k, DType::e4m3, a_.head_dim) + padding;

@@ -60,7 +60,7 @@ Values gemm(GemmArguments const& arguments, std::vector<std::int64_t> const& row
   result.bound.resize(result.value.size());
   double const scale_a = g.scale_a != nullptr ? *g.scale_a : 1,
                scale_b = g.scale_b != nullptr ? *g.scale_b : 1;
-  double const alpha = g.alpha * scale_a * scale_b, accumulation = mma_error(g.k);
+  double const alpha = g.alpha * scale_a * scale_b;
   int const operations = 4 + (g.scale_a != nullptr) + (g.scale_b != nullptr);
 
   // Rows of one batch are computed together, from its B as doubles.
@@ -76,6 +76,9 @@ Values gemm(GemmArguments const& arguments, std::vector<std::int64_t> const& row
                        : matrix(static_cast<char const*>(g.b) +
                                     batch * *g.b_batch_stride * (bits(*g.in_b) / 8),
                                 *g.in_b, g.n, g.k, b_k ? *g.ldb : 1, b_k ? 1 : *g.ldb);  // (n, k)
+    std::vector<char> b_subnormal(static_cast<std::size_t>(g.n));
+    for (std::int64_t j = 0; j < g.n; ++j)
+      b_subnormal[static_cast<std::size_t>(j)] = has_subnormal(b.data() + j * g.k, *g.in_b, g.k);
     parallel_for(static_cast<std::int64_t>(end - begin), [&](std::int64_t r) {
       std::size_t const row = begin + static_cast<std::size_t>(r);
       std::int64_t const i = rows[row] % g.m;
@@ -86,6 +89,7 @@ Values gemm(GemmArguments const& arguments, std::vector<std::int64_t> const& row
       std::vector<double> a = scaled_a.value;
       for (std::int64_t k = 0; k < g.k && !scaled; ++k)
         a.push_back(element(g.a, g.in, first + (a_k ? k : k * *g.lda)));
+      bool const a_subnormal = has_subnormal(a.data(), g.in, g.k);
       for (std::int64_t j = 0; j < g.n; ++j) {
         double const* const column = b.data() + j * g.k;
         Dot const x = dot(a.data(), column, g.k);
@@ -96,7 +100,8 @@ Values gemm(GemmArguments const& arguments, std::vector<std::int64_t> const& row
         double const error_x =
             scaled ? block_scaled_error(scaled_a, 0, scaled_b, j, g.k, pairs)
             : fp8  ? fp8_error(a.data(), g.in, column, *g.in_b, g.k) + 8 * kU * x.magnitude
-                   : accumulation * x.magnitude + 0x1p-149 * static_cast<double>(g.k / 8 + 1);
+                   : products_error(a.data(), g.in, column, *g.in_b, g.k, x.magnitude,
+                                    a_subnormal || b_subnormal[static_cast<std::size_t>(j)] != 0);
         double const error =
             std::abs(alpha) * error_x +
             (operations + 0.01) * kU *
@@ -215,8 +220,10 @@ Values grouped_gemm(GroupedGemmArguments const& arguments, std::vector<std::int6
       double value = 0, error = 0;
       if (g.scales == Scales::none) {
         Dot const x = dot(a.data(), b, depth);
-        value = x.sum,
-        error = mma_error(depth) * x.magnitude + 0x1p-149 * static_cast<double>(depth / 8 + 1);
+        value = x.sum;
+        error = products_error(
+            a.data(), g.in, b, *g.in_b, depth, x.magnitude,
+            has_subnormal(a.data(), g.in, depth) || has_subnormal(b, *g.in_b, depth));
       } else {
         ScaledSum sum;
         for (std::int64_t first = 0; first < depth; first += kScaleBlock) {

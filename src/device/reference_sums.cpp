@@ -14,7 +14,8 @@
 // by at most 9 * 2^-24 S + 2^-23 S = 11 u S, and K products by
 //     mma(K) * S,  mma(K) = r / (1 - r),  r = 11 u ceil(K / 8)
 // (the quotient covers the growth of the partial sums by earlier errors). A product below the range
-// of f32 adds at most 2^-149 a step.
+// of f32 adds at most 2^-149 a step. A subnormal factor has the exponent of the least normal one,
+// so in S, too, it counts as that.
 //
 // wgmma of tf32 adds 8 products a step with 25 bits: 4.5 u + 2 u, less than the 11 u above. Where
 // CTAs share K their sums are added in f32, a rounding for each, which the difference covers from 2
@@ -47,6 +48,22 @@ double mma_error(std::int64_t products) {
   return r < 0.5 ? r / (1 - r) : std::numeric_limits<double>::infinity();
 }
 
+double products_error(double const* x, DType x_type, double const* y, DType y_type, std::int64_t n,
+                      double magnitude, bool subnormal) {
+  if (subnormal) {
+    double const x_least = least_normal(x_type), y_least = least_normal(y_type);
+    magnitude = 0;
+    for (std::int64_t i = 0; i < n; ++i)
+      magnitude += aligned(x[i], x_least) * aligned(y[i], y_least);
+  }
+  return mma_error(n) * magnitude + 0x1p-149 * static_cast<double>(n / 8 + 1);
+}
+
+bool has_subnormal(double const* x, DType type, std::int64_t n) {
+  double const least = least_normal(type);
+  return std::any_of(x, x + n, [&](double value) { return value != 0 && std::abs(value) < least; });
+}
+
 std::vector<double> matrix(void const* data, DType type, std::int64_t rows, std::int64_t row,
                            std::int64_t outer, std::int64_t inner) {
   std::vector<double> result(static_cast<std::size_t>(rows * row));
@@ -77,7 +94,17 @@ Dot dot(double const* x, double const* y, std::int64_t n) {
   return total;
 }
 
-double least_normal(DType type) { return type == DType::e4m3 ? 0x1p-6 : 0x1p-14; }
+double least_normal(DType type) {
+  switch (type) {
+    case DType::e4m3:
+      return 0x1p-6;
+    case DType::e5m2:
+    case DType::f16:
+      return 0x1p-14;
+    default:
+      return 0x1p-126;
+  }
+}
 
 double fp8_error(double const* x, DType x_type, double const* y, DType y_type, std::int64_t n) {
   double const x_least = least_normal(x_type), y_least = least_normal(y_type);

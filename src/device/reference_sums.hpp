@@ -27,6 +27,16 @@ double underflow(DType type);
 /// magnitudes.
 double mma_error(std::int64_t products);
 
+/// The least normal magnitude of a type, which the exponent of a subnormal counts as.
+double least_normal(DType type);
+/// The magnitude of a factor, a subnormal one as the least normal one.
+inline double aligned(double x, double least) { return x == 0 ? 0 : std::max(std::abs(x), least); }
+bool has_subnormal(double const* x, DType type, std::int64_t n);
+/// By how much the tensor core may miss the sum of the products of x and y, of 16 bits or tf32.
+/// `magnitude`: of the products; `subnormal`: whether x or y holds a subnormal.
+double products_error(double const* x, DType x_type, double const* y, DType y_type, std::int64_t n,
+                      double magnitude, bool subnormal);
+
 /// Calls work(i) for i < count on all of the host's cores.
 template <class Work> void parallel_for(std::int64_t count, Work&& work) {
   std::atomic<std::int64_t> next = 0;
@@ -63,9 +73,6 @@ Dot dot(double const* x, double const* y, std::int64_t n);
 
 /// Elements of K that one fp8 wgmma adds up.
 inline constexpr std::int64_t kFp8Step = 32;
-
-/// The least normal magnitude of a type, which the exponent of a subnormal counts as.
-double least_normal(DType type);
 
 /// The error of a sum of products of fp8, by the rule of reference_sums.cpp, step by step. The
 /// products may be known to `relative` only, and in absolute terms to `absolute` each. With

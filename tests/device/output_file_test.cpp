@@ -21,6 +21,7 @@
 
 #include "scratch.hpp"
 #include "tegula/io/text.hpp"
+#include "thorough.hpp"
 
 namespace tegula::io {
 namespace {
@@ -203,7 +204,7 @@ TEST(OutputFile, ALimitOnTheSizeOfFilesLeavesTheOldFile) {
 TEST(OutputFile, AKilledWriterLeavesAWholeFile) {
   Scratch const scratch;
   std::string const path = scratch.file("file", std::string(1 << 20, 'a'));
-  for (int round = 0; round < 100; ++round) {
+  for (int round = 0; round < thorough_or(100, 30); ++round) {
     pid_t const child = fork();
     if (child == 0) {
       for (char c = 'a';; c = c == 'z' ? 'a' : static_cast<char>(c + 1))

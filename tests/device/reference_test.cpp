@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <numeric>
 #include <random>
@@ -208,6 +209,37 @@ TEST(ReferenceGemm, BoundsTheArithmeticOfFp8) {
         nearest = std::max(nearest, comparison.max_ratio);
       }
   EXPECT_GT(nearest, 0.2) << "sums of positive products lose about half a unit in each step";
+}
+
+// A subnormal factor counts as the least normal one where products are aligned: sums of products of
+// subnormal f16 lose more than their magnitude says.
+TEST(ReferenceGemm, BoundsTheArithmeticOfSubnormals) {
+  constexpr int m = 64, n = 8, k = 16;
+  std::mt19937 random(5);
+  std::vector<half> a, b;
+  for (int i = 0; i < m * k; ++i) {
+    int const fraction = static_cast<int>(random() % 1024),
+              exponent = static_cast<int>(random() % 12);
+    a.push_back(to_half(std::ldexp(1024.0f + static_cast<float>(fraction), -10 - exponent)));
+  }
+  for (int i = 0; i < n * k; ++i)
+    b.push_back(half{static_cast<std::uint16_t>(1 + random() % 3)});  // at most 3 * 2^-24
+  std::uint8_t a_rows[m][sim::kWgmmaRowBytes], b_rows[n][sim::kWgmmaRowBytes];
+  for (int i = 0; i < m; ++i) std::memcpy(a_rows[i], a.data() + i * k, 2 * k);
+  for (int j = 0; j < n; ++j) std::memcpy(b_rows[j], b.data() + j * k, 2 * k);
+  std::vector<std::uint32_t> d(m * n);
+  sim::wgmma_tile(warpgroup_mma(DType::f16, DType::f16, DType::f32, n), a_rows, b_rows, false,
+                  d.data());
+  std::vector<double> results;
+  for (auto const word : d) results.push_back(__builtin_bit_cast(float, word));
+  GemmArguments const g = {
+      .in = DType::f16, .out = DType::f32, .m = m, .n = n, .k = k, .a = a.data(), .b = b.data()};
+  auto const exact = reference::gemm(g, reference::some_rows(m, m));
+  auto const comparison = reference::compare(results, exact, reference::largest_finite(DType::f32));
+  EXPECT_TRUE(comparison.within()) << comparison.max_ratio << " bounds";
+  EXPECT_GT(comparison.max_ratio, 0.02);
+  EXPECT_GT(comparison.max_error, 0x1p-19 * *std::ranges::max_element(exact.value))
+      << "more than sums of normal numbers lose";
 }
 
 // Queries of zero weigh all visible keys alike: O is a mean of V, the log-sum-exp the logarithm of

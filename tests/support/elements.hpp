@@ -35,7 +35,14 @@ std::vector<std::uint8_t> random_elements(DType type, std::int64_t count, std::u
   return bytes;
 }
 
-inline float normal(std::mt19937_64& random) { return std::normal_distribution<float>()(random); }
+/// Nearly normal, with mean 0 and variance 1: the sum of four even distributions.
+/// An exact one takes ten times as long.
+inline float normal(std::mt19937_64& random) {
+  std::uint64_t const bits = random();
+  std::uint64_t sum = 0;
+  for (int i = 0; i < 4; ++i) sum += bits >> 16 * i & 0xffff;
+  return (static_cast<float>(sum) - 2 * 65535.0f) * (1.7320508f / 65535);
+}
 
 /// A value that provokes: zeros of both signs, subnormals, the largest magnitudes, infinities and
 /// NaN among ordinary ones.

@@ -84,6 +84,14 @@ std::uint32_t dot_add(WgmmaTile const& tile, int row, int column, int k, std::ui
                      : binary32_toward_zero(sum, unit, kept.of_result);
 }
 
+/// Whether a row of A, or a column of B, holds a NaN: all its results are NaN.
+bool has_nan_in_row(WgmmaTile const& tile, int row, int k) {
+  return std::any_of(tile.a[row], tile.a[row] + k, [](float x) { return std::isnan(x); });
+}
+bool has_nan_in_column(WgmmaTile const& tile, int column, int k) {
+  return std::any_of(tile.b, tile.b + k, [&](auto const& b) { return std::isnan(b[column]); });
+}
+
 constexpr WgmmaFamily family(MmaSpec const& op) {
   bool const half_result = op.d == DType::f16;
   if (element_bits(op) == 8 && is_tensor_memory_mma(op))
@@ -108,6 +116,10 @@ void wgmma_float(WgmmaFunctions const& functions, MmaSpec const& op, WgmmaTile c
   bool const half_result = op.d == DType::f16;
   WgmmaFamily const how = family(op);
   std::size_t const bytes = static_cast<std::size_t>(op.n) * sizeof *d;
+  std::uint32_t const nan = (half_result ? 0x8000u : kSign) - 1;
+  bool nan_column[kWgmmaMostColumns] = {};
+  for (int i = 0; i < specials.columns; ++i)
+    nan_column[specials.column[i]] = has_nan_in_column(tile, specials.column[i], op.k);
   WgmmaRow out{};
   for (int row = 0; row < kWgmmaM; ++row) {
     std::uint32_t* const results = d + row * op.n;
@@ -116,15 +128,23 @@ void wgmma_float(WgmmaFunctions const& functions, MmaSpec const& op, WgmmaTile c
       out.d[column] =
           dot_add(tile, row, column, op.k, out.c[column], scale_input_d, kept(op), half_result);
     };
-    if (specials.row[row] || scale_input_d != 0) {
+    if (specials.row[row] && has_nan_in_row(tile, row, op.k)) {
+      std::fill_n(out.d, op.n, nan);
+    } else if (specials.row[row] || scale_input_d != 0) {
       for (int column = 0; column < op.n; ++column) slowly(column);
     } else {
       if (functions.sum_row(tile, how, row, op.n, out)) {
         for (int column = 0; column < op.n; ++column) {
-          if (out.exceptional[column] != 0) slowly(column);
+          if (out.exceptional[column] != 0 && !nan_column[column]) slowly(column);
         }
       }
-      for (int i = 0; i < specials.columns; ++i) slowly(specials.column[i]);
+      for (int i = 0; i < specials.columns; ++i) {
+        int const column = specials.column[i];
+        if (nan_column[column])
+          out.d[column] = nan;
+        else
+          slowly(column);
+      }
     }
     std::memcpy(results, out.d, bytes);
   }
