@@ -7,8 +7,10 @@
 #include "tegula/arch/setmaxnreg.hpp"
 #include "tegula/arch/warp.hpp"
 #include "tegula/kernel/epilogue_sm90.hpp"
+#include "tegula/kernel/gemm_cluster.hpp"
 #include "tegula/kernel/gemm_operand_tiles.hpp"
 #include "tegula/kernel/gemm_sm90_config.hpp"
+#include "tegula/kernel/gemm_unloaded_rows.hpp"
 #include "tegula/kernel/transposed_epilogue_sm90.hpp"
 #include "tegula/pipeline/cluster_reduction.hpp"
 #include "tegula/pipeline/lockstep_barrier.hpp"
@@ -55,22 +57,25 @@ template <GemmSm90Config C> struct GemmSm90 {
   static constexpr int min_ctas_per_sm = C.min_ctas_per_sm;
   static constexpr bool programmatic_dependent_launch = true;  // by griddepcontrol_wait
   static constexpr Dim3 cluster = {cluster_size(C), 1, 1};
-  static constexpr int peers = C.cluster_m * C.cluster_n;  // CTAs that multicast to each other
+  using Cluster = GemmCluster<C>;
+  static constexpr int peers = Cluster::peers;  // CTAs that multicast to each other
   static constexpr int stages = tegula::stages(C);
   static constexpr int block_k = tegula::block_k(C);
   static constexpr bool pingpong = C.schedule == Schedule::pingpong;
   static constexpr bool split = C.split_k > 1;
   static constexpr bool two_widths = C.narrow_n > 0;
   static constexpr int narrow_n = two_widths ? C.narrow_n : C.block_n;
-  static_assert(!split || (peers == 1 && !pingpong), "the CTAs of a cluster share one tile's K");
+  static_assert(!split || !pingpong, "both consumers share one tile");
+  static_assert(cluster_size(C) <= 8, "portable clusters have at most 8 CTAs");
   static_assert(!two_widths || (C.narrow_n < C.block_n && !split));
   static_assert(stages >= 2);
 
   using TileA = SharedTile<type_of<C.a>, a_tile(C, stages)>;  // (block_m, block_k, stages)
   using TileB = SharedTile<type_of<C.b>, b_tile(C, stages)>;  // (block_n, block_k, stages)
-  using CopyA = TmaCopy<a_fetch(C)>;
-  using CopyB = TmaCopy<b_fetch(C)>;
+  using CopyA = typename Cluster::CopyA;
+  using CopyB = typename Cluster::CopyB;
   using Operands = GemmOperandTiles<C, block_k>;
+  using Unloaded = UnloadedRows<C>;
   // ping-pong, one consumer reads a stage
   using Ring = TmaPipeline<stages, pingpong ? 4 : warps, C.cluster_m, C.cluster_n>;
   using MathOrder = OrderedBarrier<consumers, 4>;
@@ -90,10 +95,11 @@ template <GemmSm90Config C> struct GemmSm90 {
     struct Tile {};
     struct Barriers {};
   };
-  using Reduction = std::conditional_t<
-      split,
-      ClusterReduction<Accumulator, typename Mma<share_n>::Accumulator, C.split_k, 128 * consumers>,
-      NoReduction>;
+  using Reduction =
+      std::conditional_t<split,
+                         ClusterReduction<Accumulator, typename Mma<share_n>::Accumulator,
+                                          C.split_k, 128 * consumers, peers>,
+                         NoReduction>;
   using Epilogue = typename detail::SelectEpilogue<tegula::epilogue(C)>::Type;
   // TMA's swizzle is made for 8 rows of 16 bytes: of the 16 rows of a column, two share each bank,
   // and so do two of the 4 rows that 16 lanes write as pairs of f32.
@@ -152,7 +158,7 @@ template <GemmSm90Config C> struct GemmSm90 {
     // registers of the warp.
     int const warp = warp::shfl(warp_id(), 0);
     int const warpgroup = warp / 4;
-    Ring const ring{smem.ring};
+    Ring const ring{smem.ring, Cluster::first_peer()};
     MathOrder order{smem.order};
     if (thread_idx() == 32) {  // of a warp that has nothing else to do
       prefetch_tensor_map(p.problem.a);
@@ -163,7 +169,10 @@ template <GemmSm90Config C> struct GemmSm90 {
     // What TMA loads first is on its way from memory to L2 while the cluster meets.
     if (warp == 0 && warp::elect_one()) prefetch_first(p, work);
     if (thread_idx() == 128) init(smem, ring, order);
-    meet_cluster();  // the barriers are known to all who use them, in every CTA
+    bool const clears = Unloaded::any(p.problem);
+    if (clears && warpgroup != 0)
+      Unloaded::clear(p.problem, tensor(smem.stage.a), tensor(smem.stage.b));
+    meet_cluster(clears);  // the barriers are known to all who use them, in every CTA; and zeros
 
     if (warpgroup != 0) {
       if constexpr (moves_registers) setmaxnreg_inc<consumer_registers>();
@@ -175,7 +184,7 @@ template <GemmSm90Config C> struct GemmSm90 {
     }
     // No CTA ends while another may still write to its shared memory or arrive at its barriers.
     // (With split_k it has waited for all that comes.)
-    if constexpr (peers > 1) meet_cluster();
+    if constexpr (peers > 1) meet_cluster(false);
   }
 
  private:
@@ -184,24 +193,24 @@ template <GemmSm90Config C> struct GemmSm90 {
                                     WorkTiles& work) {
     griddepcontrol_wait();  // the launch before this one has written A, B, C
     typename Ring::State state;
-    int const rank = split ? cluster_cta_rank() : 0;
-    int const first = step_of_k(p, rank);
-    int const last = step_of_k(p, rank + 1);
+    int const first = step_of_k(p, Cluster::share());
+    int const last = step_of_k(p, Cluster::share() + 1);
     // One CTA of a cluster is enough: its peers share its stages.
     LockstepBarrier lockstep{peers == 1 || cluster_cta_rank() == 0 ? p.schedule.lockstep : nullptr,
                              p.schedule.lockstep_steps, p.schedule.tiling.tiles,
                              p.schedule.clusters};
-    CopyA const g2sA = shared_a();
-    CopyB const g2sB = shared_b();
+    CopyA const g2sA = Cluster::copy_a();
+    CopyB const g2sB = Cluster::copy_b();
     auto const sA = tensor(smem.stage.a);  // (block_m, block_k, stages)
     auto const sB = tensor(smem.stage.b);  // (block_n, block_k, stages)
+    int const bytes = Unloaded::bytes(p.problem);
     while (!work.done()) {
       auto const gA = Operands::a(p.problem, work);  // (block_m, block_k, steps)
       auto const gB = Operands::b(p.problem, work);  // (block_n, block_k, steps)
 #pragma unroll 1  // the first stages are not to wait for more code
       for (int k = first; k < last; ++k) {
         lockstep.step();
-        SharedAddr const full = ring.acquire(state, CopyA::bytes + CopyB::bytes);
+        SharedAddr const full = ring.acquire(state, bytes);
         auto const fetch_a = [&] { copy(g2sA, gA(_, _, k), sA(_, _, state.stage), full); };
         auto const fetch_b = [&] { copy(g2sB, gB(_, _, k), sB(_, _, state.stage), full); };
         // First the operand that the peers share: they wait for it, too.
@@ -228,8 +237,8 @@ template <GemmSm90Config C> struct GemmSm90 {
     Accumulator tCrC;
     Epilogue epilogue{p.epilogue, p.problem.m, p.problem.n, smem.d, smem.epilogue};
     typename Ring::State state;
-    int const rank = split ? cluster_cta_rank() : 0;
-    int const steps = step_of_k(p, rank + 1) - step_of_k(p, rank);
+    int const share = Cluster::share();
+    int const steps = step_of_k(p, share + 1) - step_of_k(p, share);
     if (pingpong && group == 1) {  // the other consumer begins
       state.advance(steps);
       work.next();
@@ -251,7 +260,7 @@ template <GemmSm90Config C> struct GemmSm90 {
         sums.give(tCrC);
         sums.wait();
         auto tCrD = sums.reduce();
-        epilogue.store(tCrD, m, work.n + rank * share_n, work.batch, narrow);
+        epilogue.store(tCrD, m, work.n + share * share_n, work.batch, narrow);
       } else {
         epilogue.store(tCrC, m, work.n, work.batch, narrow);
       }
@@ -294,38 +303,18 @@ template <GemmSm90Config C> struct GemmSm90 {
     return previous;
   }
 
-  /// The steps of K, block_k each, that the CTA of a rank in its cluster adds up: from step_of_k(p,
-  /// rank) to step_of_k(p, rank + 1), at least one: steps beyond K add zeros.
-  TEGULA_DEVICE static int step_of_k(Params const& p, int rank) {
+  /// The steps of K, block_k each, of a share: from step_of_k(p, share) to step_of_k(p, share + 1),
+  /// at least one: steps beyond K add zeros.
+  TEGULA_DEVICE static int step_of_k(Params const& p, int share) {
     int const steps = (p.problem.k + block_k - 1) / block_k;
-    return (steps < C.split_k ? C.split_k : steps) * rank / C.split_k;
-  }
-
-  /// The CTAs of the cluster whose tile has the same m share A, ...
-  TEGULA_DEVICE static CopyA shared_a() {
-    if constexpr (peers == 1) return {};
-    int const rank = cluster_cta_rank(), m = rank % C.cluster_m, n = rank / C.cluster_m;
-    if constexpr (C.cluster_m == 1) return {n};
-    constexpr int of_first_row = [] {
-      int ctas = 0;
-      for (int i = 0; i < C.cluster_n; ++i) ctas |= 1 << (C.cluster_m * i);
-      return ctas;
-    }();
-    return {n, static_cast<std::uint16_t>(of_first_row << m)};
-  }
-  /// ... and those of the same n share B.
-  TEGULA_DEVICE static CopyB shared_b() {
-    if constexpr (peers == 1) return {};
-    int const rank = cluster_cta_rank(), m = rank % C.cluster_m, n = rank / C.cluster_m;
-    if constexpr (C.cluster_n == 1) return {m};
-    return {m, static_cast<std::uint16_t>(((1 << C.cluster_m) - 1) << (C.cluster_m * n))};
+    return (steps < C.split_k ? C.split_k : steps) * share / C.split_k;
   }
 
   /// What the producer loads first, into L2. (The next steps' would compete with it.)
   TEGULA_DEVICE static void prefetch_first(Params const& p, WorkTiles const& work) {
-    int const k = step_of_k(p, split ? cluster_cta_rank() : 0);
-    prefetch(shared_b(), Operands::b(p.problem, work)(_, _, k));
-    prefetch(shared_a(), Operands::a(p.problem, work)(_, _, k));
+    int const k = step_of_k(p, Cluster::share());
+    prefetch(Cluster::copy_b(), Operands::b(p.problem, work)(_, _, k));
+    prefetch(Cluster::copy_a(), Operands::a(p.problem, work)(_, _, k));
   }
 
   /// By one thread.
@@ -337,10 +326,17 @@ template <GemmSm90Config C> struct GemmSm90 {
     fence_mbarrier_init();
   }
 
-  /// Every thread of the cluster has come here.
-  TEGULA_DEVICE static void meet_cluster(SourceLocation where = SourceLocation::current()) {
+  /// Every thread of the cluster has come here; and what they `wrote` before is known to whoever
+  /// writes there later: this CTA's loads, and, where CTAs share K, the sums of all.
+  TEGULA_DEVICE static void meet_cluster(bool wrote,
+                                         SourceLocation where = SourceLocation::current()) {
     if constexpr (cluster.x > 1) {
-      tegula::cluster::arrive_relaxed(where);
+      if (split && wrote) {
+        tegula::cluster::arrive(where);
+      } else {
+        if (wrote) cta::sync(where);
+        tegula::cluster::arrive_relaxed(where);
+      }
       tegula::cluster::wait(where);
     } else {
       cta::sync(where);

@@ -27,9 +27,10 @@ enum class Schedule : std::uint8_t {
 /// A tile is block_m x block_n elements of D: a CTA's (basic, cooperative) or a consumer's
 /// (pingpong). K is walked 128 bytes at a time. The CTAs of a cluster of cluster_m x cluster_n
 /// (rank = m + cluster_m n) compute neighbouring tiles and fetch what they share once, by
-/// multicast. With split_k > 1 the cluster is instead split_k CTAs that compute one tile together,
-/// each a share of K. With narrow_n > 0 the kernel has a second main loop, for tiles of that many
-/// columns, so that D may be cut into both (pipeline/tile_partition.hpp).
+/// multicast. With split_k > 1 the cluster has split_k times as many, of which split_k compute a
+/// tile together, each a share of K (rank = m + cluster_m n + cluster_m cluster_n share). With
+/// narrow_n > 0 the kernel has a second main loop, for tiles of that many columns, so that D may be
+/// cut into both (pipeline/tile_partition.hpp).
 struct GemmSm90Config {
   DType a = DType::bf16;
   DType b = DType::bf16;
@@ -116,7 +117,8 @@ constexpr int stages(GemmSm90Config const& c) {
 }
 
 /// A and B. The tensor maps describe A as (k, m, batch) or (m, k, batch) with the boxes of
-/// a_fetch(config), B likewise.
+/// a_fetch(config), B likewise; where a single tile covers A, or B, its boxes may have fewer rows
+/// (kernel/gemm_unloaded_rows.hpp).
 struct GemmSm90Problem {
   TensorMap a;
   TensorMap b;
@@ -125,6 +127,8 @@ struct GemmSm90Problem {
   int m = 0;
   int n = 0;
   int k = 0;
+  int unloaded_a = 0;  ///< last rows of a tile of A that its boxes do not bring, which are zeros
+  int unloaded_b = 0;  ///< likewise of B
   bool a_batched = false;  ///< false: all batches share A
   bool b_batched = false;
 };

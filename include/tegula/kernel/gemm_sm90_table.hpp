@@ -65,6 +65,7 @@ inline constexpr GemmSm90Config middle_tiles[] = {
     {.block_m = 64, .block_n = 64, .schedule = Schedule::basic, .cluster_m = 2},
     {.block_m = 64, .block_n = 128, .schedule = Schedule::basic, .cluster_n = 2},
     {.block_m = 64, .block_n = 128, .schedule = Schedule::basic, .split_k = 4},
+    {.block_m = 64, .block_n = 128, .schedule = Schedule::basic, .cluster_m = 2, .split_k = 2},
     {.block_m = 128,
      .block_n = 80,
      .schedule = Schedule::cooperative,

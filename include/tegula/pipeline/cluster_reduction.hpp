@@ -10,14 +10,15 @@
 
 namespace tegula {
 
-/// Adds up what the `Ctas` CTAs of a cluster have summed of one tile, each over its share of K:
-/// every CTA finishes a share of the tile's columns, as many as a thread of `Share`, a fragment,
-/// has values of.
+/// Adds up what `Ctas` CTAs of a cluster have summed of one tile, each over its share of K: every
+/// CTA finishes a share of the tile's columns, as many as a thread of `Share`, a fragment, has
+/// values of. A cluster may have `Tiles` such tiles; the CTA of rank t + Tiles s has share s of
+/// tile t.
 ///
-///     ready: from the warps of every CTA of the cluster, to the threads of this CTA:
-///            the memory of all their tiles is free
-///     given: from the st_async of every CTA of the cluster, this one too, to the threads of this
-///            CTA: the cluster's sums of this CTA's columns are there
+///     ready: from the warps of every CTA of the tile, to the threads of this CTA:
+///            the memory of all their sums is free
+///     given: from the st_async of every CTA of the tile, this one too, to the threads of this
+///            CTA: the sums of this CTA's columns are there
 ///
 /// Each thread reads what the threads of its own number wrote, so sums need no layout but
 /// registers'. Threads are numbered from 0 to Threads - 1.
@@ -25,7 +26,7 @@ namespace tegula {
 /// Either once in a launch, where the memory had another use before: meet, give, wait, reduce. Or
 /// once for each of several tiles, numbered by `turn`, in memory of its own: but for the first
 /// leave; wait_ready, give, wait, reduce.
-template <class Sums, class Share, int Ctas, int Threads> class ClusterReduction {
+template <class Sums, class Share, int Ctas, int Threads, int Tiles = 1> class ClusterReduction {
   static_assert(Sums::size == Ctas * Share::size,
                 "each CTA finishes an equal share of the columns");
   static constexpr int vectors = Share::size / 4;  // of four values, an st_async each
@@ -58,7 +59,7 @@ template <class Sums, class Share, int Ctas, int Threads> class ClusterReduction
   TEGULA_DEVICE void meet(SourceLocation where = SourceLocation::current()) const {
     SharedAddr const ready = shared_address(&barriers_.ready, where);
     int const lane = lane_id();
-    if (lane < Ctas) mbarrier_arrive_cluster(mapa(ready, lane, where), where);
+    if (lane < Ctas) mbarrier_arrive_cluster(mapa(ready, rank_of(lane), where), where);
     mbarrier_wait_parity(ready, 0, where);
   }
 
@@ -72,7 +73,8 @@ template <class Sums, class Share, int Ctas, int Threads> class ClusterReduction
     warp::sync(warp::kAllLanes,
                where);  // the barrier expects them, before any CTA is told that they may come
     if (lane < Ctas)
-      mbarrier_arrive_cluster(mapa(shared_address(&barriers_.ready, where), lane, where), where);
+      mbarrier_arrive_cluster(mapa(shared_address(&barriers_.ready, where), rank_of(lane), where),
+                              where);
   }
 
   /// Waits until every warp of the cluster has left the turn before.
@@ -85,12 +87,12 @@ template <class Sums, class Share, int Ctas, int Threads> class ClusterReduction
   /// wait_ready().
   TEGULA_DEVICE void give(Sums const& sums,
                           SourceLocation where = SourceLocation::current()) const {
-    auto const own = tensor(tile_, where)(_, _, thread_, rank_, where);  // (4, vectors)
+    auto const own = tensor(tile_, where)(_, _, thread_, rank_ / Tiles, where);  // (4, vectors)
     SharedAddr const given = shared_address(&barriers_.given, where);
 #pragma unroll
     for (int cta = 0; cta < Ctas; ++cta) {
-      auto const theirs = in_peer(own, cta, where);
-      SharedAddr const their_given = mapa(given, cta, where);
+      auto const theirs = in_peer(own, rank_of(cta), where);
+      SharedAddr const their_given = mapa(given, rank_of(cta), where);
 #pragma unroll
       for (int i = 0; i < vectors; ++i) {
         int const first =
@@ -125,6 +127,9 @@ template <class Sums, class Share, int Ctas, int Threads> class ClusterReduction
   }
 
  private:
+  /// The rank of the CTA that has a share of this CTA's tile.
+  TEGULA_DEVICE int rank_of(int share) const { return rank_ % Tiles + Tiles * share; }
+
   Tile const& tile_;
   Barriers const& barriers_;
   int thread_;

@@ -15,11 +15,11 @@ namespace tegula {
 ///                that producer: nobody reads stage s any more
 ///
 /// One thread of a CTA produces. With multicast it loads into the same stage of other CTAs of its
-/// cluster at once, of PeersM x PeersN CTAs (rank = m + PeersM n): into those of its m or of its n.
-/// So it waits for the consumers of all of these, and each of its consumers tells all of them.
-/// Phases: in round r of the ring, the producer waits for empty of parity (r +
-/// 1) % 2 (true at once in round 0, for the phase before the first counts as complete), consumers
-/// wait for full of parity r % 2.
+/// cluster at once, of PeersM x PeersN CTAs (rank = first + m + PeersM n): into those of its m or
+/// of its n. So it waits for the consumers of all of these, and each of its consumers tells all of
+/// them. Phases: in round r of the ring, the producer waits for empty of parity (r + 1) % 2 (true
+/// at once in round 0, for the phase before the first counts as complete), consumers wait for full
+/// of parity r % 2.
 template <int Stages, int ConsumerWarps, int PeersM = 1, int PeersN = 1> class TmaPipeline {
   static constexpr int told = PeersM + PeersN - 1;  // CTAs that a consumer tells
 
@@ -31,8 +31,9 @@ template <int Stages, int ConsumerWarps, int PeersM = 1, int PeersN = 1> class T
     Mbarrier empty[Stages];
   };
 
-  TEGULA_DEVICE explicit TmaPipeline(Storage const& storage)
-      : full_(shared_address(storage.full)), empty_(shared_address(storage.empty)) {}
+  /// `first`: the rank of the first of the peers.
+  TEGULA_DEVICE explicit TmaPipeline(Storage const& storage, int first = 0)
+      : full_(shared_address(storage.full)), empty_(shared_address(storage.empty)), first_(first) {}
 
   /// By one thread; then fence_mbarrier_init and a barrier of the CTA, or with peers of the
   /// cluster.
@@ -94,19 +95,20 @@ template <int Stages, int ConsumerWarps, int PeersM = 1, int PeersN = 1> class T
 
  private:
   /// The rank of the CTA that lane i tells: first those of this CTA's n, then the others of its m.
-  TEGULA_DEVICE static int peer(int i) {
+  TEGULA_DEVICE int peer(int i) const {
     if constexpr (PeersM == 1 || PeersN == 1) {
-      return i;
+      return first_ + i;
     } else {
-      int const rank = cluster_cta_rank(), m = rank % PeersM, n = rank / PeersM;
-      if (i < PeersM) return i + PeersM * n;
+      int const rank = cluster_cta_rank() - first_, m = rank % PeersM, n = rank / PeersM;
+      if (i < PeersM) return first_ + i + PeersM * n;
       int const other = i - PeersM;
-      return m + PeersM * (other < n ? other : other + 1);
+      return first_ + m + PeersM * (other < n ? other : other + 1);
     }
   }
 
   SharedAddr full_;
   SharedAddr empty_;
+  int first_;
 };
 
 }  // namespace tegula

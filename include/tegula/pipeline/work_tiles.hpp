@@ -10,7 +10,8 @@ namespace tegula {
 
 /// A CTA's tile of D, m x n elements, or m x narrow_n of the narrower ones (0: there are none), and
 /// its cluster's, which is cluster_m x cluster_n of them (rank = m + cluster_m n). `ctas` is the
-/// size of the cluster: more than those where several CTAs share one tile.
+/// size of the cluster: that many times as many where several CTAs share one tile, of which the
+/// next has the rank of the last plus cluster_m cluster_n.
 struct WorkTileSpec {
   int m = 0, n = 0;
   int narrow_n = 0;
@@ -27,7 +28,8 @@ struct WorkTilePlace {
 
 /// The CTA's of its cluster's tiles.
 template <WorkTileSpec S> TEGULA_DEVICE WorkTilePlace place_of(Tile const& tile, bool narrow) {
-  int const rank = S.cluster_m * S.cluster_n > 1 ? cluster_cta_rank() : 0;
+  constexpr int tiles = S.cluster_m * S.cluster_n;
+  int const cta = tiles > 1 ? cluster_cta_rank() : 0, rank = tiles < S.ctas ? cta % tiles : cta;
   int const rank_m = S.cluster_n > 1 ? rank % S.cluster_m : rank;
   int const rank_n = S.cluster_n > 1 ? rank / S.cluster_m : 0;
   return {(tile.m * S.cluster_m + rank_m) * S.m, tile.column + rank_n * (narrow ? S.narrow_n : S.n),

@@ -127,6 +127,19 @@ constexpr TmaBoxes narrowed(TmaBoxes boxes, int columns) {
   return boxes;
 }
 
+/// Whether a tile of these boxes may be cut short along mn: it is one box of contiguous rows there.
+constexpr bool can_be_cut(TmaBoxes const& boxes) {
+  return boxes.contiguous == 1 && boxes.boxes_mn == 1;
+}
+/// The boxes of the tile's first `rows` along mn: of a tile at the end of a tensor.
+constexpr TmaBoxes first_rows(TmaBoxes boxes, int rows) {
+  if (!can_be_cut(boxes) || rows < 1 || rows > boxes.box_mn)
+    refuse("first_rows", "only a tile of one box along mn is cut short", rows, boxes.box_mn);
+  boxes.bytes = boxes.bytes / boxes.box_mn * rows;
+  boxes.box_mn = rows;
+  return boxes;
+}
+
 /// `batches` matrices (mn, k) in global memory of which TMA moves boxes. Rows of the contiguous
 /// axis are `ld` elements apart, matrices `batch_stride`.
 struct TmaMatrices {

@@ -38,18 +38,23 @@ int resident_clusters(int size, DeviceProperties const& device, GemmCostModel co
 }
 
 GemmSm90Problem tma_problem(Machine const& machine, GemmArguments const& g, TmaBoxes const& a_boxes,
-                            TmaBoxes const& b_boxes) {
+                            TmaBoxes const& b_boxes, std::optional<int> rows_a,
+                            std::optional<int> rows_b) {
   bool const a_batched = g.batch > 1 && *g.a_batch_stride != 0;
   bool const b_batched = g.batch > 1 && *g.b_batch_stride != 0;
   TmaMatrices const a = operand(g.in, are_pairs(g.in, *g.in_b), g.a, g.m, g.k,
                                 a_batched ? g.batch : 1, *g.lda, *g.a_batch_stride);
   TmaMatrices const b = operand(*g.in_b, are_pairs(g.in, *g.in_b), g.b, g.n, g.k,
                                 b_batched ? g.batch : 1, *g.ldb, *g.b_batch_stride);
-  return {.a = encode(machine, operand_map(a, a_boxes)),
-          .b = encode(machine, operand_map(b, b_boxes)),
+  TmaBoxes const of_a = rows_a ? first_rows(a_boxes, *rows_a) : a_boxes,
+                 of_b = rows_b ? first_rows(b_boxes, *rows_b) : b_boxes;
+  return {.a = encode(machine, operand_map(a, of_a)),
+          .b = encode(machine, operand_map(b, of_b)),
           .m = static_cast<int>(g.m),
           .n = static_cast<int>(g.n),
           .k = static_cast<int>(g.k),
+          .unloaded_a = a_boxes.box_mn - of_a.box_mn,
+          .unloaded_b = b_boxes.box_mn - of_b.box_mn,
           .a_batched = a_batched,
           .b_batched = b_batched};
 }

@@ -2,6 +2,7 @@
 
 /// What the families whose GEMMs load and store by TMA are launched with alike.
 
+#include <optional>
 #include <vector>
 
 #include "tegula/device/arguments.hpp"
@@ -18,8 +19,10 @@ namespace tegula::device {
 /// 38 of three.
 int resident_clusters(int size, DeviceProperties const& device, GemmCostModel const& model);
 
+/// `rows_a`, `rows_b`: of a tile that its boxes bring, where these are fewer than the tile's.
 GemmSm90Problem tma_problem(Machine const& machine, GemmArguments const& g, TmaBoxes const& a_boxes,
-                            TmaBoxes const& b_boxes);
+                            TmaBoxes const& b_boxes, std::optional<int> rows_a = {},
+                            std::optional<int> rows_b = {});
 
 /// `two_widths`: whether D is cut into tiles of both; else nobody looks at the maps of narrower
 /// ones.
