@@ -29,60 +29,85 @@ std::string to_string(GemmArguments const& arguments);
 /// leading dimension or batch stride that no step is taken along does not count.
 std::string tma_obstacle(GemmArguments const& arguments);
 
-/// What a Hopper GPU does in which time, beside what DeviceProperties say of the one at hand. Tuned
-/// for speed, not correctness: a wrong value chooses a slower configuration, never a wrong result.
-/// Most values are those, within what is plausible, whose choices lost least against the best of
-/// up to 35 configurations, and whose predictions erred least, at half of 660 random problems of
-/// bf16 and e4m3 as measured on an H200 on 2026-11-22 (docs/performance.md has what the choices
-/// lose at others). A launch is timed from event to event.
-struct GemmCostModel {
-  double clock_share = 0.843;  ///< of the highest clock, with the tensor cores at work
+/// What gemm_sm90 does in which time on an H200, beside what DeviceProperties say of the GPU at
+/// hand. Tuned for speed, not correctness: a wrong value chooses a slower configuration, never a
+/// wrong result. Values are those whose choices lost least against the best of up to 111
+/// configurations, and whose predictions erred least, at 400 problems of bf16 and as many of e4m3
+/// as measured on 2026-11-23 (docs/performance.md has what the choices lose at others). A launch is
+/// timed from event to event.
+struct GemmSm90CostModel {
+  double clock_share = 1;  ///< of the highest clock, with the tensor cores at work
   double multiply_adds_per_cycle =
       2048;  ///< of an SM, for 16-bit operands: wgmma m64n256k16 takes 128 cycles
   double operand_bytes_per_cycle =
-      85;  ///< that wgmma reads from shared memory: what narrow tiles wait for
-  double sm_bytes_per_cycle = 68.1;    ///< that one SM takes from L2
-  double cooperative_fetch = 1.09;     ///< times as long, where both consumers wait for a stage
-  double fetch_latency_cycles = 2400;  ///< until a stage's loads have arrived, at the worst
-  double late_loss =
-      0.148;  ///< of the main loop, by the share of that time that loads do not run ahead
-  double cooperative_loss = 0.001;   ///< of the main loop, where both consumers wait at one time
-  double l2_bytes_per_cycle = 7700;  ///< from L2 to all SMs
-  double straddling = 1.29;          ///< times as much, of rows that do not begin at a line of L2
-  double dram_share = 0.73;          ///< of the memory's bandwidth
-  double launch_us = 3.72;           ///< of an empty kernel, and the way to its first load
-  double fill_us = 0.473;            ///< until the first tiles of A and B have arrived
-  double epilogue_us = 1.35;         ///< for 128 accumulators a thread, the most there are, ...
-  double least_epilogue_us = 0.777;  ///< ... after what it takes for none
-  double transposed_us = 1.31;       ///< more, for 128 accumulators a thread, where D is transposed
-  double store_tb_per_s = 2.45;      ///< that L2 takes from all SMs
+      89.5;  ///< that wgmma reads from shared memory: what narrow tiles wait for
+  // Loads.
+  double sm_bytes_per_cycle = 140;   ///< that one SM takes from L2, ...
+  double basic_share = 0.785;        ///< ... of it where one consumer computes, ...
+  double idle_gain = 1.31;           ///< ... and more, for each part of the SMs that is idle
+  double multicast_cost = 1.5;       ///< of bytes that come by multicast, of those that do not
+  double cooperative_fetch = 1.06;   ///< times as long, where both consumers wait for a stage
+  double zero_row_cycles = 2.71;     ///< of TMA, for a row of zeros in a box
+  double l2_bytes_per_cycle = 8200;  ///< from L2 to all SMs, ...
+  double merged = 0.272;             ///< ... less this part of what is read again
+  double straddling = 1.25;  ///< times as much, of rows that do not begin at a line of L2, ...
+  double sector = 1.89;      ///< ... and this more, at none of its sectors
+  double dram_share = 0.98;  ///< of the memory's bandwidth
+  double fetch_latency_cycles = 2370;  ///< until a stage's loads have arrived, at the worst
+  double late_loss = 0.553;  ///< of the main loop, by the share of that time not run ahead
+  // Beginning and end.
+  double launch_us = 3.64;           ///< of an empty kernel, and the way to its first load
+  double cluster_us = 0.0143;        ///< more, for clusters of two CTAs; for four twice as much
+  double second_us = 0.527;          ///< more, where there are more CTAs than SMs
+  double fill_us = 0.962;            ///< until the first tiles of A and B have arrived
+  double step_us = 0.00903;          ///< of a step along K, whatever it does
+  double epilogue_us = 1.49;         ///< for 128 accumulators a thread, the most there are, ...
+  double least_epilogue_us = 0.366;  ///< ... after what it takes for none
+  double transposed_us = 1.89;       ///< more, for 128 accumulators a thread, where D is transposed
+  double pingpong_us = 0.24;         ///< more, for each tile where consumers take turns
   double read_c_us = 1.0;            ///< more, for 128 accumulators a thread, where beta is not 0
-  double reduction_us = 0.343;       ///< more, where a cluster shares K, ...
-  double reduction_cta_us = 0.106;   ///< ... for each of its CTAs, ...
-  double reduction_tile_us = 0.718;  ///< ... and for 128 accumulators of each
-  double relaunch_us = 2.61;         ///< more, for each further wave of such clusters
-  double cluster_us = 0.0102;        ///< to launch clusters of two CTAs; of four twice as much
-  double fitted_dram_cooperative =
-      0.366;  ///< of the tensor cores' time: where memory takes more, tiles of
-              ///< two widths, which share fewer operands, do not pay; ...
-  double fitted_dram_pingpong =
-      0.354;  ///< ... seen between 4096 x 2112 x 7168 and 8192^3, both of e4m3
+  double store_tb_per_s = 4.26;      ///< that L2 takes from all SMs
+  double reduction_us = 0.112;       ///< more, where a cluster shares K, ...
+  double reduction_cta_us = 0.0501;  ///< ... for each of the CTAs that do, ...
+  double reduction_tile_us = 4;      ///< ... and for 128 accumulators of each
+  double relaunch_us = 1.61;         ///< more, for each further wave of such clusters
+  // Tiles of two widths, which share fewer operands: not where memory takes more of the tensor
+  // cores' time than this, ...
+  double fitted_dram_cooperative = 0.365;
+  double fitted_dram_pingpong = 0.42;
   double fitted_gain =
-      0.003;  ///< of the busiest SM's share, that they must gain at least, after what they ...
-  /// ... have been seen to gain of what the shares promise, ...
-  double fitted_yield_cooperative = 0.7;
-  double fitted_yield_pingpong = 0.4;  ///< ... less where a CTA works on two tiles at a time
+      0.003;  ///< ... or the busiest SM's share gains less than this, after what ...
+  // ... it has been seen to gain of what the shares promise.
+  double fitted_yield_cooperative = 0.98;
+  double fitted_yield_pingpong = 0.211;  ///< less where a CTA works on two tiles at a time
+  // What hides and what does not.
   double uneven_loss =
-      0.0474;  ///< of memory's time, where it takes the longest, by the idle share of several waves
-  double overlap_loss = 0.0852;  ///< of what hides under something longer, the share that does not
+      0.53;  ///< of memory's time, where it takes the longest, by the idle share of several waves
+  double overlap_loss = 0.339;  ///< of what hides under something longer, the share that does not
+  // Meetings that keep the clusters in step.
+  int lockstep_steps = 64;  ///< from one to the next, where ...
+  int paced_steps = 128;    ///< ... a tile has so many of K, ...
+  double paced_mb = 350;  ///< ... and A and B together are larger: then it pays (seen from 370 on)
+};
+
+/// The same of the other families, of a Hopper GPU, and what all have in common.
+struct GemmCostModel {
+  double clock_share = 0.843;             ///< of the highest clock, with the tensor cores at work
+  double multiply_adds_per_cycle = 2048;  ///< of an SM, for 16-bit operands
+  double operand_bytes_per_cycle = 85;    ///< that wgmma reads from shared memory
+  double sm_bytes_per_cycle = 68.1;       ///< that one SM takes from L2
+  double dram_share = 0.73;               ///< of the memory's bandwidth
+  double launch_us = 3.72;                ///< of an empty kernel, and the way to its first load
+  double fill_us = 0.473;                 ///< until the first tiles of A and B have arrived
+  double epilogue_us = 1.35;              ///< for 128 accumulators a thread, the most there are,
+  double least_epilogue_us = 0.777;       ///< ... after what it takes for none
+  double reduction_tile_us = 0.718;       ///< more, where CTAs share K, for 128 accumulators
   double sm80_multiply_adds_per_cycle = 1200;  ///< of an SM, by mma.sync, in gemm_sm80
   int gpcs = 8;                                ///< groups of SMs that clusters go to in turn
   /// Of the SMs, those that clusters of more than two CTAs get: a cluster lies in one group.
   double clustered_share = 0.91;
-  double odd_loss = 0.04;   ///< less, where they have an odd number of CTAs
-  int lockstep_steps = 64;  ///< between meetings that keep the clusters in step, where ...
-  int paced_steps = 128;    ///< ... a tile has so many of K, ...
-  double paced_mb = 350;  ///< ... and A and B together are larger: then it pays (seen from 370 on)
+  double odd_loss = 0.04;  ///< less, where they have an odd number of CTAs
+  GemmSm90CostModel sm90;
 };
 
 /// Where the time of a launch is predicted to go, in microseconds.

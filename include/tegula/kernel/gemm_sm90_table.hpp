@@ -12,7 +12,7 @@ namespace tegula {
 namespace detail {
 /// The tiles of gemm_sm90, apart from their types. Tuned for speed on an H200: which are here
 /// decides how fast a problem is computed, not whether. Each was the fastest of some 110 at enough
-/// of 300 random problems to be missed (docs/hopper_gemm.md).
+/// of 300 random problems, or of 400 more with some 170, to be missed (docs/hopper_gemm.md).
 inline constexpr GemmSm90Config large_tile = {
     .block_m = 128, .block_n = 256, .cluster_m = 2, .narrow_n = 240};
 inline constexpr GemmSm90Config small_tile = {
@@ -65,7 +65,14 @@ inline constexpr GemmSm90Config middle_tiles[] = {
     {.block_m = 64, .block_n = 64, .schedule = Schedule::basic, .cluster_m = 2},
     {.block_m = 64, .block_n = 128, .schedule = Schedule::basic, .cluster_n = 2},
     {.block_m = 64, .block_n = 128, .schedule = Schedule::basic, .split_k = 4},
+    {.block_m = 64, .block_n = 96, .schedule = Schedule::basic, .split_k = 3},
+    {.block_m = 64, .block_n = 96, .schedule = Schedule::basic, .cluster_m = 2, .split_k = 2},
     {.block_m = 64, .block_n = 128, .schedule = Schedule::basic, .cluster_m = 2, .split_k = 2},
+    {.block_m = 64, .block_n = 128, .schedule = Schedule::basic, .cluster_m = 2},
+    {.block_m = 64, .block_n = 192, .schedule = Schedule::basic, .cluster_m = 2},
+    {.block_m = 64, .block_n = 64, .schedule = Schedule::basic, .min_ctas_per_sm = 2},
+    {.block_m = 64, .block_n = 96, .schedule = Schedule::basic, .transposed = true},
+    {.block_m = 64, .block_n = 128, .schedule = Schedule::basic, .transposed = true},
     {.block_m = 128,
      .block_n = 80,
      .schedule = Schedule::cooperative,
@@ -93,6 +100,7 @@ inline constexpr GemmSm90Config few_rows_tiles[] = {
      .split_k = 4,
      .min_ctas_per_sm = 2,
      .transposed = true},
+    {.block_m = 64, .block_n = 64, .schedule = Schedule::basic, .split_k = 4, .transposed = true},
     {.block_m = 64, .block_n = 64, .schedule = Schedule::basic, .split_k = 8, .transposed = true},
 };
 /// Those of 8-bit operands.
@@ -154,6 +162,22 @@ inline constexpr GemmSm90Config fp8_tiles[] = {
      .transposed = true},
     {.block_m = 64, .block_n = 48, .schedule = Schedule::basic, .split_k = 6, .transposed = true},
     {.block_m = 64, .block_n = 64, .schedule = Schedule::basic, .split_k = 8, .transposed = true},
+    {.block_m = 64, .block_n = 128, .schedule = Schedule::basic, .cluster_m = 2},
+    {.block_m = 64,
+     .block_n = 128,
+     .schedule = Schedule::basic,
+     .cluster_m = 2,
+     .cluster_n = 2,
+     .split_k = 2},
+    {.block_m = 64,
+     .block_n = 16,
+     .schedule = Schedule::basic,
+     .min_ctas_per_sm = 2,
+     .transposed = true},
+    {.block_m = 64, .block_n = 64, .schedule = Schedule::basic, .split_k = 4, .transposed = true},
+    {.block_m = 64, .block_n = 96, .schedule = Schedule::basic, .split_k = 3, .transposed = true},
+    {.block_m = 128, .block_n = 80, .schedule = Schedule::cooperative, .transposed = true},
+    {.block_m = 128, .block_n = 96, .schedule = Schedule::cooperative, .transposed = true},
 };
 
 constexpr GemmSm90Config typed(GemmSm90Config tile, DType a, DType b, DType out) {
@@ -226,8 +250,9 @@ struct GemmSm90Family {
   template <Config C> using Kernel = GemmSm90<C>;
   static constexpr auto table = detail::gemm_sm90_table();
 
-  /// bf16 with each schedule and shape of clusters, tiles of two widths, K split, D transposed, and
-  /// B of either major; small tiles of f16; one or two of every other type.
+  /// bf16 with each schedule and shape of clusters, tiles of two widths, K split (in clusters that
+  /// multicast, too), D transposed, and B of either major; small tiles of f16; one or two of every
+  /// other type.
   static constexpr bool is_representative(Config const& c) {
     bool const a_k = c.a_major == Major::k, b_k = c.b_major == Major::k;
     bool const large = c.block_n == 256 && c.cluster_m == 2,
@@ -239,7 +264,7 @@ struct GemmSm90Family {
     if (c.activates) return c.a == DType::f16 && small;
     if (c.a == DType::f16)
       return a_k && b_k && c.out != DType::bf16 && small && (c.block_n == 128 || c.block_n == 16) &&
-             c.split_k == 1 && c.cluster_n == 1;
+             cluster_size(c) == 1 && c.transposed == (c.block_n == 16);
     if (c.a != DType::bf16) return false;
     if (c.out == DType::f32) return a_k && b_k && small;
     if (c.out != DType::bf16) return false;
@@ -248,7 +273,8 @@ struct GemmSm90Family {
       return c.block_n == 80 || (c.block_m == 128 && c.block_n == 160) ||
              (c.block_n == 16 && c.split_k == 2);
     return large || (medium && c.cluster_m * c.cluster_n == 1) ||
-           (small && (c.split_k > 1 || (c.block_n == 64 && c.cluster_m == 1))) ||
+           (small && c.split_k == (c.block_n == 96 && c.cluster_m == 2 ? 2 : 4)) ||
+           (small && c.block_n == 64 && cluster_size(c) * c.min_ctas_per_sm == 1) ||
            c.block_m == 256 || c.narrow_n == 160;
   }
 };

@@ -59,6 +59,33 @@ Order order_tiles(GemmArguments const& g, ClusterTile const& tile, int in_flight
       s, times * streamed * batches(streamed_shared, streamed) + kept * batches(kept_shared, kept)};
 }
 
+/// What a step along K loads of an operand, by TMA.
+struct StepLoads {
+  double row;          ///< bytes that a row costs L2
+  double whole, last;  ///< bytes of a tile's rows, and of those of the last tile
+  double zero_rows;    ///< that TMA writes of the last tile
+};
+
+std::optional<int> rows_of_one_tile(TmaBoxes const& boxes, std::int64_t extent, std::int64_t steps);
+
+/// A step brings 128 bytes of each row. Where rows begin inside of lines of 128 bytes, or of
+/// sectors of 32, these lie in two.
+StepLoads step_loads(std::int64_t extent, std::int64_t ld, Major major, DType type,
+                     TmaBoxes const& boxes, std::int64_t steps, GemmSm90CostModel const& model) {
+  double row = 128;
+  if (major == Major::k && extent > 1) {
+    if (ld * bytes_of(type) % 128 != 0) row *= model.straddling;
+    if (ld * bytes_of(type) % 32 != 0) row *= model.sector;
+  }
+  std::int64_t const tile = std::int64_t{boxes.box_mn} * boxes.boxes_mn;
+  std::int64_t const rest = extent % tile == 0 ? tile : extent % tile;
+  return {
+      .row = row,
+      .whole = row * static_cast<double>(std::min(extent, tile)),
+      .last = row * static_cast<double>(rest),
+      .zero_rows = rows_of_one_tile(boxes, extent, steps) ? 0 : static_cast<double>(tile - rest)};
+}
+
 /// The rows that a tile's boxes bring of an operand of `extent` rows, where they are fewer than the
 /// tile's: a single tile covers the operand, and the zeros that TMA would write in all `steps` take
 /// longer than to write them once (kernel/gemm_unloaded_rows.hpp), on an H200 some 0.6 us.
@@ -75,49 +102,60 @@ GemmChoice FamilyTraits<GemmSm90Family>::predict(GemmArguments const& arguments,
                                                  GemmSm90Config const& c,
                                                  DeviceProperties const& device,
                                                  GemmConstraints const& wanted,
-                                                 GemmCostModel const& model) {
+                                                 GemmCostModel const& general) {
+  GemmSm90CostModel const& model = general.sm90;
   GemmArguments const g = as_computed_by(c, with_defaults(arguments));
   double const cycles_per_us = 1e3 * model.clock_share * device.clock_ghz;
   int const k_steps = static_cast<int>(ceil_div(g.k, block_k(c)));
+  int const steps = static_cast<int>(ceil_div(k_steps, c.split_k));  // of a CTA's tile
   ClusterTile const tile{c.block_m * c.cluster_m, c.block_n * c.cluster_n,
                          static_cast<double>(g.k) * bytes_of(g.in),
                          static_cast<double>(g.k) * bytes_of(*g.in_b)};
-  int const resident = resident_clusters(cluster_size(c), device, model);
+  int const resident = resident_clusters(cluster_size(c), device, general);
+  bool const cooperative = c.schedule == Schedule::cooperative,
+             pingpong = c.schedule == Schedule::pingpong;
 
   GemmChoice choice{.kernel = gemm_sm90};
-  int const tiles = static_cast<int>(ceil_div(g.m, tile.m) * ceil_div(g.n, tile.n) * g.batch);
-  // With split_k a cluster computes one tile: there are as many clusters as tiles.
+  auto const tiles_m = ceil_div(g.m, tile.m), tiles_n = ceil_div(g.n, tile.n);
+  int const tiles = static_cast<int>(tiles_m * tiles_n * g.batch);
+  // With split_k a cluster computes its tiles and no more: there are as many as those take.
   choice.clusters = c.split_k > 1 ? tiles : std::min(tiles, resident * c.min_ctas_per_sm);
+  int const ctas = choice.clusters * cluster_size(c);
   int waves = static_cast<int>(ceil_div(tiles, resident));
 
   // One tile on one SM. wgmma takes 32 bytes along K at a time, of 64 rows of A and block_n columns
   // of B.
-  double const instructions = 4.0 * ceil_div(k_steps, c.split_k) * (c.block_m / 64);
+  double const instructions = 4.0 * steps * (c.block_m / 64);
   double const instruction_cycles =
       std::max(64.0 * c.block_n * 16 / model.multiply_adds_per_cycle,
                32.0 * (64 + c.block_n) / model.operand_bytes_per_cycle);
-  // A step brings 128 bytes of each row within A and B. Where rows begin inside of lines of 128
-  // bytes these lie in two lines.
-  auto const rows = [](std::int64_t extent, int tile) {
-    return std::min<std::int64_t>(extent, tile);
+  double const main = instructions * instruction_cycles / cycles_per_us;
+
+  StepLoads const a = step_loads(g.m, *g.lda, g.a_major, g.in, a_fetch(c), steps, model),
+                  b = step_loads(g.n, *g.ldb, g.b_major, *g.in_b, b_fetch(c), steps, model);
+  double const sm_bytes =
+      model.sm_bytes_per_cycle * (consumers(c) == 1 ? model.basic_share : 1) *
+      (1 + model.idle_gain * std::max(0.0, 1 - static_cast<double>(ctas) / device.multiprocessors));
+  // What comes by multicast, of a tile that is not shared.
+  auto const cost = [&](double bytes, int peers) {
+    return c.split_k > 1 || cluster_size(c) == 1
+               ? bytes
+               : bytes * (1 - (1 - model.multicast_cost) * (1 - 1.0 / peers));
   };
-  auto const straddles = [&](std::int64_t ld, Major major, DType type, std::int64_t extent) {
-    return major == Major::k && extent > 1 && ld * bytes_of(type) % 128 != 0 ? model.straddling
-                                                                             : 1.0;
-  };
-  double const a_line = 128 * straddles(*g.lda, g.a_major, g.in, g.m),
-               b_line = 128 * straddles(*g.ldb, g.b_major, *g.in_b, g.n);
-  double const fetched = (static_cast<double>(rows(g.m, c.block_m)) * a_line +
-                          static_cast<double>(rows(g.n, c.block_n)) * b_line) *
-                         static_cast<double>(ceil_div(k_steps, c.split_k));
-  double const fetch = fetched / model.sm_bytes_per_cycle / cycles_per_us;
+  double const whole_step = (cost(a.whole, c.cluster_n) + cost(b.whole, c.cluster_m)) / sm_bytes;
+  // The tiles at the ends, which TMA fills up with zeros.
+  double const last_of_m = g.m > c.block_m ? (a.last + b.whole) / sm_bytes : whole_step,
+               last_of_n = g.n > c.block_n ? (a.whole + b.last) / sm_bytes : whole_step;
+  double const fetch =
+      steps *
+      std::max({whole_step, last_of_m + a.zero_rows / c.cluster_n * model.zero_row_cycles,
+                last_of_n + b.zero_rows / c.cluster_m * model.zero_row_cycles}) /
+      cycles_per_us;
   // How far the loads run ahead: too little, and some come late.
   double const step_cycles = std::max(4.0 * (c.block_m / 64) * instruction_cycles,
                                       stage_bytes(c) / model.sm_bytes_per_cycle);
   double const ahead = (stages(c) - 1) * step_cycles / model.fetch_latency_cycles;
-  double const late = model.late_loss * std::max(0.0, 1 - ahead) +
-                      (c.schedule == Schedule::cooperative ? model.cooperative_loss : 0.0);
-  double const main = instructions * instruction_cycles / cycles_per_us;
+  double const late = model.late_loss * std::max(0.0, 1 - ahead);
 
   // The part of a full epilogue that this one is: by accumulators of a thread.
   double const part = static_cast<double>(consumer_m(c)) * epilogue_n(c) / 128 / 128;
@@ -127,7 +165,6 @@ GemmChoice FamilyTraits<GemmSm90Family>::predict(GemmArguments const& arguments,
   if (c.split_k > 1)
     epilogue += model.reduction_us + model.reduction_cta_us * c.split_k +
                 part * c.split_k * model.reduction_tile_us;
-  bool const pingpong = c.schedule == Schedule::pingpong;
   // Tiles that an SM works on at a time: one's epilogue lies under the others' main loops.
   int const at_once = pingpong ? 2 : c.min_ctas_per_sm;
 
@@ -138,7 +175,7 @@ GemmChoice FamilyTraits<GemmSm90Family>::predict(GemmArguments const& arguments,
   // blocks about as many tiles across as there are GPCs, those of a GPC share what is across, and
   // L2 is read once for some of them: the operand of which a tile has more.
   Raster const raster = tile.n * tile.b_row > tile.m * tile.a_row &&
-                                g.m > static_cast<std::int64_t>(model.gpcs) * tile.m
+                                g.m > static_cast<std::int64_t>(general.gpcs) * tile.m
                             ? Raster::along_m
                             : Raster::along_n;
   auto const order = [&](Raster raster, std::optional<int> group) {
@@ -150,8 +187,8 @@ GemmChoice FamilyTraits<GemmSm90Family>::predict(GemmArguments const& arguments,
   };
   Order best = order(raster, {});
   if (dram(best) > 0.65 * waves * main) {
-    for (Order const& other : {order(Raster::along_n, static_cast<int>(ceil_div(g.m, tile.m))),
-                               order(Raster::along_m, {})}) {
+    for (Order const& other :
+         {order(Raster::along_n, static_cast<int>(tiles_m)), order(Raster::along_m, {})}) {
       if (dram(other) < dram(best)) best = other;
     }
   }
@@ -189,48 +226,53 @@ GemmChoice FamilyTraits<GemmSm90Family>::predict(GemmArguments const& arguments,
     choice.lockstep_steps = model.lockstep_steps;
 
   // What the CTAs of a cluster share leaves L2 once; and so, about, does what two neighbours share
-  // that are launched together and walk in step (measured at two rows of tiles).
+  // that are launched together and walk in step (measured at two rows of tiles), and a part of what
+  // any others read at about the same time.
   bool const in_step = cluster_size(c) == 1 && best.scheduler.raster == Raster::along_n &&
                        best.scheduler.tiles_m == 2 && best.scheduler.group == 2;
-  double const tiles_m = static_cast<double>(ceil_div(g.m, tile.m)),
-               tiles_n = static_cast<double>(ceil_div(g.n, tile.n));
+  double const all_a = static_cast<double>(g.m) * a.row, all_b = static_cast<double>(g.n) * b.row;
+  double const read = static_cast<double>(tiles_n) * all_a +
+                      static_cast<double>(tiles_m) * all_b / (in_step ? 2 : 1);
+  double const repeated = std::max(0.0, read - all_a - all_b);
   double const from_l2 = static_cast<double>(g.batch) * k_steps *
-                         (tiles_n * static_cast<double>(g.m) * a_line +
-                          tiles_m * static_cast<double>(g.n) * b_line / (in_step ? 2 : 1));
+                         (read - model.merged * repeated * (cluster_size(c) == 1 ? 1 : 0.5));
 
-  GemmCost& cost = choice.cost;
-  cost.tiles = (c.split_k > 1 ? tiles : choice.tiling.tiles) * c.cluster_m * c.cluster_n;
-  cost.waves = waves;
-  cost.share = share;
-  cost.launch = model.launch_us + model.cluster_us * std::log2(cluster_size(c));
-  cost.fill = model.fill_us + share * main * late;
+  GemmCost& result = choice.cost;
+  result.tiles = (c.split_k > 1 ? tiles : choice.tiling.tiles) * c.cluster_m * c.cluster_n;
+  result.waves = waves;
+  result.share = share;
+  result.launch = model.launch_us + model.cluster_us * std::log2(cluster_size(c)) +
+                  (ctas > device.multiprocessors ? model.second_us : 0);
+  result.fill = model.fill_us + share * (main * late + model.step_us * steps);
   // Clusters that share K are launched one after another: each begins with an empty ring.
-  if (c.split_k > 1) cost.fill += (waves - 1) * model.relaunch_us / c.min_ctas_per_sm;
-  cost.tensor = share * main;
-  cost.l2 = std::max(from_l2 / (model.l2_bytes_per_cycle * cycles_per_us), share * fetch);
-  if (c.schedule == Schedule::cooperative) cost.l2 *= model.cooperative_fetch;
-  cost.dram = memory;
-  double const fetched_in = std::max(cost.l2, cost.dram);
+  if (c.split_k > 1) result.fill += (waves - 1) * model.relaunch_us / c.min_ctas_per_sm;
+  result.tensor = share * main;
+  result.l2 = std::max(from_l2 / (model.l2_bytes_per_cycle * cycles_per_us), share * fetch);
+  if (cooperative) result.l2 *= model.cooperative_fetch;
+  result.dram = memory;
+  double const fetched_in = std::max(result.l2, result.dram);
   // Memory is kept less busy by those SMs that have a tile in the last of several waves.
-  if (waves > 1 && cost.dram > cost.tensor && cost.dram >= cost.l2)
-    cost.fill +=
-        model.uneven_loss * cost.dram * (1 - static_cast<double>(tiles) / (resident * waves));
+  if (waves > 1 && result.dram > result.tensor && result.dram >= result.l2)
+    result.fill +=
+        model.uneven_loss * result.dram * (1 - static_cast<double>(tiles) / (resident * waves));
   // Where tensor cores or L2 set the pace, SMs finish in step: the last tiles are stored by all at
   // once, as fast as L2 takes them.
-  double const stored = static_cast<double>(choice.clusters) * cluster_size(c) * c.block_m *
-                        c.block_n * bytes_of(*g.out) / (model.store_tb_per_s * 1e6);
+  double const stored = static_cast<double>(ctas) * c.block_m * c.block_n * bytes_of(*g.out) /
+                        (model.store_tb_per_s * 1e6);
   double const last =
-      cost.dram > cost.tensor || c.split_k > 1 ? epilogue : std::max(epilogue, stored);
+      result.dram > result.tensor || c.split_k > 1 ? epilogue : std::max(epilogue, stored);
   // The consumers' way: main loops one after another and the last epilogue, or, where those take
   // longer than what they lie under, a main loop and its epilogue for each turn.
   double const turns = std::ceil(share / at_once - 1e-6);
-  double const consumed = std::max(cost.tensor + last, turns * (share / waves * main + epilogue));
+  double const turn = share / waves * main + epilogue + (pingpong ? model.pingpong_us : 0);
+  double const consumed = std::max(result.tensor + last, turns * turn);
   // The loads' way: they run ahead of epilogues.
   double const loaded = fetched_in + last;
-  cost.total =
-      cost.launch + cost.fill + std::max(consumed, loaded) +
-      model.overlap_loss * (cost.tensor + cost.l2 + cost.dram - std::max(cost.tensor, fetched_in));
-  cost.epilogue = std::max(consumed, loaded) - std::max(cost.tensor, fetched_in);
+  double const hidden =
+      result.tensor + result.l2 + result.dram - std::max(result.tensor, fetched_in);
+  result.total =
+      result.launch + result.fill + std::max(consumed, loaded) + model.overlap_loss * hidden;
+  result.epilogue = std::max(consumed, loaded) - std::max(result.tensor, fetched_in);
   return choice;
 }
 
