@@ -114,7 +114,8 @@ inline void append_operand(std::vector<std::uint32_t>& in, DType type,
 
 /// Of small integers, by a kernel of the spec `Kernel::op` in two steps along k, whose `in` says
 /// whether it accumulates, and holds D, A (m, k) and B (n, k), a word an element. Accumulators of a
-/// spec that saturates are near the limits; the first step divides them by 2^`scale_input_d`.
+/// spec that saturates are near the limits; the first step divides them by 2^`scale_input_d`. What
+/// the kernel keeps (`Kernel::keeps`) stays as it was.
 template <class Kernel> void expect_products(Dim3 grid = {}, int scale_input_d = 0) {
   constexpr int m = Kernel::m, n = Kernel::n, k = Kernel::k;
   constexpr MmaSpec op = Kernel::op;
@@ -154,6 +155,7 @@ template <class Kernel> void expect_products(Dim3 grid = {}, int scale_input_d =
             if (saturates)
               expected = std::clamp<std::int64_t>(expected, Limits::min(), Limits::max());
           }
+          if (Kernel::keeps(row, column)) expected = d[place];
           ASSERT_EQ(out[place] & mask, code_of(op.d, static_cast<int>(expected)))
               << "row " << row << ", column " << column;
         }
