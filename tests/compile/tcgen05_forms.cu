@@ -1,6 +1,7 @@
 // Every form of tcgen05.mma's text that arch/ pastes together: the assembler of sm_100a must take
 // it, and nothing runs it.
 #include "tegula/arch/tcgen05.hpp"
+#include "tegula/arch/tcgen05_scaled.hpp"
 
 namespace tegula {
 namespace {
@@ -35,6 +36,20 @@ __device__ void start(Operands const& x, DisabledLanes<S.ctas> const& left) {
   }
 }
 
+template <ScaledMmaSpec S> __device__ void start_scaled(Operands const& x) {
+  if constexpr (S.a_in_tensor_memory) {
+    tcgen05_mma_scaled_ts<S>(x.d, x.a_in_tensor_memory, x.b, x.d + 256, x.d + 264, {}, true);
+  } else {
+    tcgen05_mma_scaled<S>(x.d, x.a, x.b, x.d + 256, x.d + 264, {}, true);
+  }
+}
+template <int Ctas, bool InTensorMemory> __device__ void start_every_scaled(Operands const& x) {
+  start_scaled<scaled_mma(e4m3, e2m1, ue8m0, 32, 64, Ctas, InTensorMemory)>(x);
+  start_scaled<scaled_mma(e2m1, e2m1, ue8m0, 32, 64, Ctas, InTensorMemory)>(x);
+  start_scaled<scaled_mma(e2m1, e2m1, ue8m0, 16, 64, Ctas, InTensorMemory)>(x);
+  start_scaled<scaled_mma(e2m1, e2m1, ue4m3, 16, 64, Ctas, InTensorMemory)>(x);
+}
+
 __device__ void start_weight_stationary(Operands const& x) {
   constexpr MmaOperands ts = MmaOperands::ts;
   constexpr Major k = Major::k;
@@ -65,6 +80,8 @@ template <int Ctas> __device__ void start_all(Operands const& x) {
   start<spec(f16, f16, f16, Ctas, ts)>(x, left);
   start<spec(e4m3, e2m1, f32, Ctas)>(x, left);
   start<spec(s8, u8, s32, Ctas, ts)>(x, left);
+  start_every_scaled<Ctas, false>(x);
+  start_every_scaled<Ctas, true>(x);
 }
 
 }  // namespace
