@@ -121,7 +121,7 @@ template <MmaSpec S> struct Accumulates {
 template <MmaSpec S> void expect_accumulated() {
   using Kernel = Accumulates<S>;
   constexpr int m = Kernel::m, n = Kernel::n, k = Kernel::k;
-  auto const values = [seed = 1u](int count) mutable {
+  auto values = [seed = 1u](int count) mutable {
     std::vector<int> all(static_cast<std::size_t>(count));
     for (int& x : all) {
       seed = seed * 1664525u + 1013904223u;
