@@ -26,7 +26,9 @@
 #include "03_warps/shuffle_is_no_barrier.hpp"
 #include "03_warps/wrong_mask.hpp"
 #include "04_cp_async/barrier_before_wait.hpp"
+#include "04_cp_async/commit_in_a_branch.hpp"
 #include "04_cp_async/filled_twice.hpp"
+#include "04_cp_async/no_empty_group.hpp"
 #include "04_cp_async/read_before_wait.hpp"
 #include "04_cp_async/refilled_too_early.hpp"
 #include "04_cp_async/stage_not_advanced.hpp"
@@ -35,14 +37,19 @@
 #include "05_mbarriers/answer_ignored.hpp"
 #include "05_mbarriers/bytes_overflow.hpp"
 #include "05_mbarriers/consumer_exits.hpp"
+#include "05_mbarriers/copies_counted_twice.hpp"
+#include "05_mbarriers/copies_not_counted.hpp"
 #include "05_mbarriers/count_too_large.hpp"
 #include "05_mbarriers/count_too_small.hpp"
+#include "05_mbarriers/elected_in_each_warp.hpp"
 #include "05_mbarriers/expected_too_late.hpp"
 #include "05_mbarriers/init_not_seen.hpp"
 #include "05_mbarriers/initialised_twice.hpp"
 #include "05_mbarriers/invalidated_too_early.hpp"
 #include "05_mbarriers/late_lane.hpp"
 #include "05_mbarriers/mbarrier_as_data.hpp"
+#include "05_mbarriers/one_lane_waits.hpp"
+#include "05_mbarriers/one_writer_counted.hpp"
 #include "05_mbarriers/parity_not_flipped.hpp"
 #include "05_mbarriers/phases_restart.hpp"
 #include "05_mbarriers/too_few_bytes.hpp"
@@ -52,6 +59,7 @@
 #include "06_tma/exit_before_read.hpp"
 #include "06_tma/fence_off_the_path.hpp"
 #include "06_tma/fence_too_early.hpp"
+#include "06_tma/groups_of_two_stores.hpp"
 #include "06_tma/init_without_fence.hpp"
 #include "06_tma/load_over_stores.hpp"
 #include "06_tma/map_never_encoded.hpp"
@@ -61,7 +69,9 @@
 #include "06_tma/released_too_early.hpp"
 #include "06_tma/source_overwritten.hpp"
 #include "06_tma/store_without_fence.hpp"
+#include "06_tma/stored_after_the_fence.hpp"
 #include "06_tma/stored_by_another_map.hpp"
+#include "06_tma/two_elections.hpp"
 #include "06_tma/wait_by_another_thread.hpp"
 #include "07_wgmma/accumulator_in_flight.hpp"
 #include "07_wgmma/copied_operand.hpp"
@@ -79,9 +89,11 @@
 #include "07_wgmma/wrong_descriptor.hpp"
 #include "07_wgmma/wrong_direction.hpp"
 #include "08_clusters/arrival_at_the_gone.hpp"
+#include "08_clusters/arrives_at_home.hpp"
 #include "08_clusters/multicast_too_early.hpp"
 #include "08_clusters/narrow_acquire.hpp"
 #include "08_clusters/narrow_release.hpp"
+#include "08_clusters/nothing_expected.hpp"
 #include "08_clusters/one_cta_missing.hpp"
 #include "08_clusters/peer_gone.hpp"
 #include "08_clusters/peer_not_ready.hpp"
@@ -104,6 +116,7 @@
 #include "10_schedules/waits_for_a_later_cta.hpp"
 #include "10_schedules/who_comes_first.hpp"
 #include "11_tensor_memory/beyond_the_columns.hpp"
+#include "11_tensor_memory/committed_by_another.hpp"
 #include "11_tensor_memory/copied_over_scales.hpp"
 #include "11_tensor_memory/freed_twice.hpp"
 #include "11_tensor_memory/freed_while_loaded.hpp"
@@ -115,6 +128,7 @@
 #include "11_tensor_memory/no_fence_before_the_arrival.hpp"
 #include "11_tensor_memory/not_freed.hpp"
 #include "11_tensor_memory/operand_overwritten.hpp"
+#include "11_tensor_memory/permit_given_up.hpp"
 #include "11_tensor_memory/product_not_waited_for.hpp"
 #include "11_tensor_memory/scales_not_repeated.hpp"
 #include "11_tensor_memory/scales_of_one_operand.hpp"
@@ -156,21 +170,36 @@ std::vector<Chapter> const& chapters() {
        "cp.async",
        {exhibit<read_before_wait>(), exhibit<wait_without_barrier>(),
         exhibit<barrier_before_wait>(), exhibit<refilled_too_early>(), exhibit<filled_twice>(),
-        exhibit<stage_not_advanced>(), exhibit<zero_fill>()}},
-      {"05_mbarriers",
-       "Mbarriers",
-       {exhibit<init_not_seen>(), exhibit<initialised_twice>(), exhibit<invalidated_too_early>(),
-        exhibit<mbarrier_as_data>(), exhibit<count_too_small>(), exhibit<count_too_large>(),
-        exhibit<expected_too_late>(), exhibit<wrong_first_parity>(), exhibit<parity_not_flipped>(),
-        exhibit<phases_restart>(), exhibit<late_lane>(), exhibit<answer_ignored>(),
-        exhibit<too_few_bytes>(), exhibit<too_many_bytes>(), exhibit<bytes_overflow>(),
-        exhibit<consumer_exits>()}},
+        exhibit<stage_not_advanced>(), exhibit<commit_in_a_branch>(), exhibit<no_empty_group>(),
+        exhibit<zero_fill>()}},
+      {"05_mbarriers", "Mbarriers", {exhibit<init_not_seen>(),
+                                     exhibit<initialised_twice>(),
+                                     exhibit<invalidated_too_early>(),
+                                     exhibit<mbarrier_as_data>(),
+                                     exhibit<count_too_small>(),
+                                     exhibit<count_too_large>(),
+                                     exhibit<expected_too_late>(),
+                                     exhibit<wrong_first_parity>(),
+                                     exhibit<parity_not_flipped>(),
+                                     exhibit<phases_restart>(),
+                                     exhibit<late_lane>(),
+                                     exhibit<answer_ignored>(),
+                                     exhibit<too_few_bytes>(),
+                                     exhibit<too_many_bytes>(),
+                                     exhibit<bytes_overflow>(),
+                                     exhibit<consumer_exits>(),
+                                     exhibit<one_writer_counted>(),
+                                     exhibit<elected_in_each_warp>(),
+                                     exhibit<one_lane_waits>(),
+                                     exhibit<copies_not_counted>(),
+                                     exhibit<copies_counted_twice>()}},
       {"06_tma",
        "TMA and the proxies",
        {exhibit<read_before_full>(), exhibit<no_empty_wait>(), exhibit<released_too_early>(),
         exhibit<init_without_fence>(), exhibit<store_without_fence>(), exhibit<fence_too_early>(),
         exhibit<fence_off_the_path>(), exhibit<load_over_stores>(), exhibit<source_overwritten>(),
-        exhibit<wait_by_another_thread>(), exhibit<exit_before_read>(),
+        exhibit<wait_by_another_thread>(), exhibit<stored_after_the_fence>(),
+        exhibit<two_elections>(), exhibit<groups_of_two_stores>(), exhibit<exit_before_read>(),
         exhibit<read_back_too_early>(), exhibit<box_misplaced>(), exhibit<stored_by_another_map>(),
         exhibit<map_never_encoded>()}},
       {"07_wgmma",
@@ -185,8 +214,9 @@ std::vector<Chapter> const& chapters() {
        "Clusters",
        {exhibit<remote_before_start>(), exhibit<peer_not_ready>(), exhibit<relaxed_arrival>(),
         exhibit<peer_gone>(), exhibit<arrival_at_the_gone>(), exhibit<multicast_too_early>(),
-        exhibit<narrow_release>(), exhibit<narrow_acquire>(), exhibit<sent_but_not_there>(),
-        exhibit<wait_at_a_peers>(), exhibit<one_cta_missing>()}},
+        exhibit<nothing_expected>(), exhibit<arrives_at_home>(), exhibit<narrow_release>(),
+        exhibit<narrow_acquire>(), exhibit<sent_but_not_there>(), exhibit<wait_at_a_peers>(),
+        exhibit<one_cta_missing>()}},
       {"09_global_memory",
        "Global memory",
        {exhibit<two_ctas>(), exhibit<flag_without_fence>(), exhibit<fence_on_one_side>(),
@@ -199,13 +229,25 @@ std::vector<Chapter> const& chapters() {
        {exhibit<livelock>(), exhibit<waits_for_a_later_cta>(), exhibit<who_comes_first>()}},
       {"11_tensor_memory",
        "Tensor memory and tcgen05",
-       {exhibit<never_written>(), exhibit<beyond_the_columns>(), exhibit<lanes_of_another_warp>(),
-        exhibit<not_freed>(), exhibit<freed_twice>(), exhibit<freed_while_loaded>(),
-        exhibit<no_columns_left>(), exhibit<store_not_waited_for>(),
-        exhibit<product_not_waited_for>(), exhibit<no_fence_after_the_wait>(),
-        exhibit<no_fence_before_the_arrival>(), exhibit<given_back_before_loaded>(),
-        exhibit<operand_overwritten>(), exhibit<stored_over_a>(), exhibit<two_shapes>(),
-        exhibit<copied_over_scales>(), exhibit<scales_of_one_operand>(),
+       {exhibit<never_written>(),
+        exhibit<beyond_the_columns>(),
+        exhibit<lanes_of_another_warp>(),
+        exhibit<not_freed>(),
+        exhibit<freed_twice>(),
+        exhibit<permit_given_up>(),
+        exhibit<committed_by_another>(),
+        exhibit<freed_while_loaded>(),
+        exhibit<no_columns_left>(),
+        exhibit<store_not_waited_for>(),
+        exhibit<product_not_waited_for>(),
+        exhibit<no_fence_after_the_wait>(),
+        exhibit<no_fence_before_the_arrival>(),
+        exhibit<given_back_before_loaded>(),
+        exhibit<operand_overwritten>(),
+        exhibit<stored_over_a>(),
+        exhibit<two_shapes>(),
+        exhibit<copied_over_scales>(),
+        exhibit<scales_of_one_operand>(),
         exhibit<scales_not_repeated>()}},
       {"12_pairs",
        "Pairs of CTAs, and cluster launch control",

@@ -23,6 +23,8 @@ struct read_before_wait : Kernel<32> {
 //   04_cp_async/read_before_wait.hpp:18: kernel read_before_wait, CTA (0, 0, 0), warp 0, lane 0:
 //     async_read_early: ld.shared reads row 0, column 0 of stage 0 of tile while a cp.async into it
 //     is in flight that warp 0 lane 0 issued (04_cp_async/read_before_wait.hpp:14) and has not
-//     waited for: a cp.async.wait_group that covers it would order them (32 times in all)
+//     waited for: its cp.async.wait_group (04_cp_async/read_before_wait.hpp:16) leaves the latest 1
+//     group in flight, and this is of it: a cp.async.commit_group for each stage, also where
+//     nothing is copied, or a cp.async.wait_group that covers it would order them (32 times in all)
 
 }  // namespace tegula::broken

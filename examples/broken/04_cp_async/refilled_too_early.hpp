@@ -31,8 +31,10 @@ struct refilled_too_early : Kernel<64> {
 //   04_cp_async/refilled_too_early.hpp:21: kernel refilled_too_early, CTA (0, 0, 0), warp 0, lane
 //     0: async_read_early: ld.shared reads row 1, column 0 of stage 0 of tile while a cp.async into
 //     it is in flight that warp 1 lane 0 issued (04_cp_async/refilled_too_early.hpp:14) and has not
-//     waited for: a cp.async.wait_group by the thread that issued it, and then a cta::sync, would
-//     order them (32 times in all)
+//     waited for: its cp.async.wait_group (04_cp_async/refilled_too_early.hpp:19) leaves the latest
+//     1 group in flight, and this is of it: a cp.async.commit_group for each stage, also where
+//     nothing is copied, or a cp.async.wait_group by the thread that issued it, and then a
+//     cta::sync, would order them (32 times in all)
 //   04_cp_async/refilled_too_early.hpp:14: kernel refilled_too_early, CTA (0, 0, 0), warp 0, lane
 //     0: data_race: cp.async writes row 0, column 0 of stage 0 of tile, which warp 1 lane 0 read by
 //     ld.shared (04_cp_async/refilled_too_early.hpp:21), and nothing orders the two: a cta::sync

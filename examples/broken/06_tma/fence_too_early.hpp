@@ -27,7 +27,8 @@ struct fence_too_early : Kernel<64> {
 // Report:
 //   06_tma/fence_too_early.hpp:20: kernel fence_too_early, CTA (0, 0, 0), warp 0, lane 0:
 //     proxy_race: cp.async.bulk.tensor reads row 0, column 0 of stage 0 of tile, which warp 0 lane
-//     0 wrote by st.shared (06_tma/fence_too_early.hpp:16) without a fence.proxy.async after that:
-//     a fence_proxy_async_shared between the two would order them
+//     0 wrote by st.shared (06_tma/fence_too_early.hpp:16) after its fence.proxy.async
+//     (06_tma/fence_too_early.hpp:15), without one after that: a fence_proxy_async_shared between
+//     the two would order them
 
 }  // namespace tegula::broken

@@ -28,8 +28,9 @@ struct read_before_full : Kernel<64> {
 //     written (32 times in all)
 //   06_tma/read_before_full.hpp:18: kernel read_before_full, CTA (0, 0, 0), warp 0, lane 0:
 //     async_overwrite: cp.async.bulk.tensor writes row 1, column 0 of stage 0 of tile, which warp 1
-//     lane 0 reads by ld.shared (06_tma/read_before_full.hpp:21), and nothing orders that before:
-//     an arrival on an mbarrier after the read, or a barrier, and a wait for it would order them
+//     lane 0 reads by ld.shared (06_tma/read_before_full.hpp:21), and nothing orders that before: a
+//     wait for element 0 of full, on which it completes, by warp 1 lane 0 before the read would
+//     order them
 //   06_tma/read_before_full.hpp:21: kernel read_before_full, CTA (0, 0, 0), warp 0, lane 1:
 //     async_read_early: ld.shared reads row 0, column 1 of stage 0 of tile while a
 //     cp.async.bulk.tensor into it is in flight that warp 0 lane 0 issued

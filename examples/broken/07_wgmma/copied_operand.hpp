@@ -31,8 +31,9 @@ struct copied_operand : WarpgroupKernel<> {
 // Report:
 //   07_wgmma/copied_operand.hpp:24: kernel copied_operand, CTA (0, 0, 0), warp 1, lane 31:
 //     proxy_race: wgmma.mma_async reads row 0, column 0 of B, which warp 0 lane 0 wrote by cp.async
-//     (07_wgmma/copied_operand.hpp:17) without a fence.proxy.async after that: a
-//     fence_proxy_async_shared by warp 0 lane 0 after that, or by every thread of the warpgroup
-//     before the wgmma.mma_async, would order them (15 times in all)
+//     (07_wgmma/copied_operand.hpp:17) after its fence.proxy.async
+//     (07_wgmma/copied_operand.hpp:16), without one after that: a fence_proxy_async_shared by every
+//     thread that writes it, after that, or by every thread of the warpgroup before the
+//     wgmma.mma_async, would order them (15 times in all)
 
 }  // namespace tegula::broken

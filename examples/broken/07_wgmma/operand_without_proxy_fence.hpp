@@ -30,12 +30,12 @@ struct operand_without_proxy_fence : WarpgroupKernel<> {
 //   07_wgmma/operand_without_proxy_fence.hpp:22: kernel operand_without_proxy_fence, CTA (0, 0, 0),
 //     warp 1, lane 31: proxy_race: wgmma.mma_async reads row 0, column 0 of B, which warp 0 lane 0
 //     wrote by st.shared (broken/warpgroup_kernel.hpp:30) without a fence.proxy.async after that: a
-//     fence_proxy_async_shared by warp 0 lane 0 after that, or by every thread of the warpgroup
-//     before the wgmma.mma_async, would order them (15 times in all)
+//     fence_proxy_async_shared by every thread that writes it, after that, or by every thread of
+//     the warpgroup before the wgmma.mma_async, would order them (15 times in all)
 //   07_wgmma/operand_without_proxy_fence.hpp:22: kernel operand_without_proxy_fence, CTA (0, 0, 0),
 //     warp 1, lane 31: proxy_race: wgmma.mma_async reads row 0, column 0 of A, which warp 0 lane 0
 //     wrote by st.shared (broken/warpgroup_kernel.hpp:30) without a fence.proxy.async after that: a
-//     fence_proxy_async_shared by warp 0 lane 0 after that, or by every thread of the warpgroup
-//     before the wgmma.mma_async, would order them (57 times in all)
+//     fence_proxy_async_shared by every thread that writes it, after that, or by every thread of
+//     the warpgroup before the wgmma.mma_async, would order them (57 times in all)
 
 }  // namespace tegula::broken

@@ -36,7 +36,7 @@ struct copied_over_scales : ScaledKernel {
 //     lane 0: async_overwrite: tcgen05.cp writes lane 0, column 16 of tmem while a tcgen05.cp that
 //     writes it is in flight that warp 0 lane 0 issued
 //     (11_tensor_memory/copied_over_scales.hpp:17); of one thread's copies and products, only a
-//     product after a copy waits for it: a tcgen05_commit after it and a wait for its mbarrier
-//     would order them
+//     product after a copy waits for it: a tcgen05_commit after it by that thread, and a wait for
+//     its mbarrier, would order them
 
 }  // namespace tegula::broken

@@ -28,6 +28,6 @@ struct operand_overwritten : TensorMemoryKernel {
 //   11_tensor_memory/operand_overwritten.hpp:20: kernel operand_overwritten, CTA (0, 0, 0), warp 0,
 //     lane 0: async_overwrite: st.shared writes row 0, column 0 of B while a tcgen05.mma that reads
 //     it is in flight that warp 0 lane 0 issued (broken/tensor_memory_kernel.hpp:59): a
-//     tcgen05_commit after it and a wait for its mbarrier would order them
+//     tcgen05_commit after it by that thread, and a wait for its mbarrier, would order them
 
 }  // namespace tegula::broken

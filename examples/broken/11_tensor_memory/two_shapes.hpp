@@ -35,7 +35,7 @@ struct two_shapes : TensorMemoryKernel {
 //   11_tensor_memory/two_shapes.hpp:25: kernel two_shapes, CTA (0, 0, 0), warp 0, lane 0:
 //     async_overwrite: tcgen05.mma writes lane 0, column 0 of tmem while a tcgen05.mma that writes
 //     it is in flight that warp 0 lane 0 issued (broken/tensor_memory_kernel.hpp:59); products of
-//     different shapes are not performed in their order: a tcgen05_commit after it and a wait for
-//     its mbarrier would order them
+//     different shapes are not performed in their order: a tcgen05_commit after it by that thread,
+//     and a wait for its mbarrier, would order them
 
 }  // namespace tegula::broken

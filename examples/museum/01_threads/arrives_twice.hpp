@@ -35,7 +35,7 @@ struct arrives_twice : Kernel<64> {
 
 // Report:
 //   01_threads/arrives_twice.hpp:29: kernel arrives_twice, CTA (0, 0, 0): deadlock: warp 1 waits at
-//     barrier 1 (01_threads/arrives_twice.hpp:29), where 32 of 64 threads have arrived; warp 0
-//     exited
+//     barrier 1 (01_threads/arrives_twice.hpp:29), where 32 of 64 threads have arrived, and warp 0
+//     has arrived twice for one use of it (01_threads/arrives_twice.hpp:27); warp 0 exited
 
 }  // namespace tegula::museum

@@ -35,12 +35,16 @@ struct commits_after_the_wait : Kernel<32> {
 //   02_cp_async/commits_after_the_wait.hpp:27: kernel commits_after_the_wait, CTA (0, 0, 0), warp
 //     0, lane 0: async_read_early: ld.shared reads row 0, column 0 of stage 0 of tile while a
 //     cp.async into it is in flight that warp 0 lane 0 issued
-//     (02_cp_async/commits_after_the_wait.hpp:21) and has not waited for: a cp.async.wait_group
-//     that covers it would order them (64 times in all)
+//     (02_cp_async/commits_after_the_wait.hpp:21) and has not waited for: its cp.async.wait_group
+//     (02_cp_async/commits_after_the_wait.hpp:26) leaves the latest 1 group in flight, and this is
+//     of it: a cp.async.commit_group for each stage, also where nothing is copied, or a
+//     cp.async.wait_group that covers it would order them (64 times in all)
 //   02_cp_async/commits_after_the_wait.hpp:24: kernel commits_after_the_wait, CTA (0, 0, 0), warp
 //     0, lane 0: async_overwrite: cp.async writes row 0, column 0 of stage 0 of tile while a
 //     cp.async into it is in flight that warp 0 lane 0 issued
-//     (02_cp_async/commits_after_the_wait.hpp:21) and has not waited for: a cp.async.wait_group
-//     that covers it would order them (64 times in all)
+//     (02_cp_async/commits_after_the_wait.hpp:21) and has not waited for: its cp.async.wait_group
+//     (02_cp_async/commits_after_the_wait.hpp:26) leaves the latest 1 group in flight, and this is
+//     of it: a cp.async.commit_group for each stage, also where nothing is copied, or a
+//     cp.async.wait_group that covers it would order them (64 times in all)
 
 }  // namespace tegula::museum

@@ -46,12 +46,17 @@ struct epilogue_over_a_prefetch : Kernel<64> {
 //   02_cp_async/epilogue_over_a_prefetch.hpp:38: kernel epilogue_over_a_prefetch, CTA (0, 0, 0),
 //     warp 0, lane 31: async_overwrite: st.shared writes row 1, column 31 of stage 0 of tile while
 //     a cp.async into it is in flight that warp 1 lane 31 issued
-//     (02_cp_async/epilogue_over_a_prefetch.hpp:22) and has not waited for: a cp.async.wait_group
-//     by the thread that issued it, and then a cta::sync, would order them (64 times in all)
+//     (02_cp_async/epilogue_over_a_prefetch.hpp:22) and has not waited for: its cp.async.wait_group
+//     (02_cp_async/epilogue_over_a_prefetch.hpp:29) leaves the latest 1 group in flight, and this
+//     is of it: a cp.async.commit_group for each stage, also where nothing is copied, or a
+//     cp.async.wait_group by the thread that issued it, and then a cta::sync, would order them (64
+//     times in all)
 //   02_cp_async/epilogue_over_a_prefetch.hpp:40: kernel epilogue_over_a_prefetch, CTA (0, 0, 0),
 //     warp 1, lane 31: async_read_early: ld.shared reads row 1, column 31 of stage 0 of tile while
 //     a cp.async into it is in flight that warp 1 lane 31 issued
-//     (02_cp_async/epilogue_over_a_prefetch.hpp:22) and has not waited for: a cp.async.wait_group
-//     that covers it would order them (64 times in all)
+//     (02_cp_async/epilogue_over_a_prefetch.hpp:22) and has not waited for: its cp.async.wait_group
+//     (02_cp_async/epilogue_over_a_prefetch.hpp:29) leaves the latest 1 group in flight, and this
+//     is of it: a cp.async.commit_group for each stage, also where nothing is copied, or a
+//     cp.async.wait_group that covers it would order them (64 times in all)
 
 }  // namespace tegula::museum

@@ -43,7 +43,7 @@ struct load_behind_the_reads : Kernel<64> {
 //   03_tma/load_behind_the_reads.hpp:32: kernel load_behind_the_reads, CTA (0, 0, 0), warp 0, lane
 //     0: proxy_race: cp.async.bulk.tensor writes row 0, column 3 of stage 0 of tile, which warp 1
 //     lane 3 read by ld.shared (03_tma/load_behind_the_reads.hpp:35) without a fence.proxy.async
-//     after that: a fence_proxy_async_shared by warp 1 lane 3 after that, or by warp 0 lane 0
-//     before the cp.async.bulk.tensor, would order them
+//     after that: a fence_proxy_async_shared by every thread that reads it, after that, or by warp
+//     0 lane 0 before the cp.async.bulk.tensor, would order them
 
 }  // namespace tegula::museum

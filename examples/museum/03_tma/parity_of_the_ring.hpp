@@ -48,12 +48,12 @@ struct parity_of_the_ring : Kernel<64> {
 //   03_tma/parity_of_the_ring.hpp:28: kernel parity_of_the_ring, CTA (0, 0, 0), warp 0, lane 0:
 //     async_overwrite: cp.async.bulk.tensor writes row 0, column 19 of stage 1 of tile, which warp
 //     1 lane 19 reads by ld.shared (03_tma/parity_of_the_ring.hpp:33), and nothing orders that
-//     before: an arrival on an mbarrier after the read, or a barrier, and a wait for it would order
-//     them (2 times in all)
+//     before: a wait for phase 1 of element 0 of full, of parity 1, on which it completes, by warp
+//     1 lane 19 before the read would order them (2 times in all)
 //   03_tma/parity_of_the_ring.hpp:27: kernel parity_of_the_ring, CTA (0, 0, 0), warp 0, lane 0:
 //     mbarrier_misuse: mbarrier.arrive.expect_tx on element 0 of full, which has had the one
 //     arrival of a phase that its init (broken/kernel.hpp:76) says (it waits for 2048 bytes): its
-//     count is too small
+//     count is too small, or this arrival is one too many
 //   03_tma/parity_of_the_ring.hpp:28: kernel parity_of_the_ring, CTA (0, 0, 0), warp 0, lane 0:
 //     exited_cta: the CTA exits while a cp.async.bulk.tensor into its shared memory, from row 0,
 //     column 0 of stage 1 of tile on, has not been waited for: a wait for element 0 of full, on

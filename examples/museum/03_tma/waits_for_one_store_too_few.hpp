@@ -48,8 +48,10 @@ struct waits_for_one_store_too_few : Kernel<32> {
 //   03_tma/waits_for_one_store_too_few.hpp:26: kernel waits_for_one_store_too_few, CTA (0, 0, 0),
 //     warp 0, lane 0: async_overwrite: cp.async.bulk.tensor writes row 0, column 0 of stage 0 of
 //     tile while a cp.async.bulk.tensor that reads it is in flight that warp 0 lane 0 issued
-//     (03_tma/waits_for_one_store_too_few.hpp:32): a bulk_wait_group_read by the thread that issued
-//     it, and then a barrier or an mbarrier's phase for other threads, would order them (2 times in
+//     (03_tma/waits_for_one_store_too_few.hpp:32): that thread's wait for its groups
+//     (03_tma/waits_for_one_store_too_few.hpp:39) leaves the latest 1 in flight, and this is of it:
+//     a bulk_commit_group after each stage's store, or a bulk_wait_group_read that leaves fewer,
+//     and then a barrier or an mbarrier's phase for other threads, would order them (2 times in
 //     all)
 
 }  // namespace tegula::museum

@@ -67,7 +67,7 @@ class Checker {
   void cluster_barrier_completed();
   void cluster_barrier_passed(Cta& cta, Warp const& warp);
   void memory_fenced(Cta& cta, Scope scope, SourceLocation where);
-  void proxy_fenced(Cta& cta);
+  void proxy_fenced(Cta& cta, SourceLocation where);
   void inits_fenced(Cta& cta);
   void grids_waited(Cta& cta);
   void changing_registers(Cta& cta, int warpgroup, bool increase, SourceLocation where);
@@ -118,6 +118,14 @@ class Checker {
   std::string last_change(void const* address) const { return global_races_.last_change(address); }
 
  private:
+  /// The threads that have arrived at an mbarrier in one phase, in order.
+  struct Arrivals {
+    std::vector<int> agents;
+    SourceLocation where;  ///< of the last,
+    Time time = 0;         ///< and when
+    /// one of them does not come after the last arrival of the phase before
+    bool unordered = false;
+  };
   struct OfMbarrier {
     int agent = 0;  ///< of the copies that complete on it
     Time init_time = 0;
@@ -129,6 +137,7 @@ class Checker {
     std::vector<PeerAccess> accesses;  ///< that no wait has ordered before the CTA's exit
     std::unique_ptr<PhaseHistory> phases;
     WaitOrder::OfMbarrier waits;
+    Arrivals arrivals, arrivals_before;  ///< of the present phase, and of the one before
   };
   struct OfThread {
     /// The mbarriers that it has initialised, and when; the first `fenced_inits` before a
@@ -141,6 +150,7 @@ class Checker {
     std::size_t fenced_inits = 0;
     std::uint32_t started_peers = 0;        ///< CTAs of the cluster that it has accessed
     PhaseHistory* waited = nullptr;         ///< the mbarrier that it has waited for last
+    SourceLocation proxy_fence;             ///< its latest fence.proxy.async; line 0: none
     std::unique_ptr<TensorHistory> tensor;  ///< null: it has none
   };
   struct OfCta {
@@ -207,6 +217,8 @@ class Checker {
                                bool arrives) const;
   std::string order_of_phase(Cta const& cta, SharedRange const& mbarrier, std::int64_t phase,
                              std::int64_t issued, char const* waiter);
+  std::string fence_beside(Conflict const& conflict) const;
+  std::string order_of_reader(Cta& owner, InFlight const& operation, int thread);
   void async_race(Cta& cta, InFlight const& operation, bool write, Conflict conflict);
   void races_with_launch(Cta& cta, GlobalUse const& use);
   bool after_launches(Cta const& cta, GlobalUse const& use) const;
@@ -217,6 +229,8 @@ class Checker {
   void invalidated_early(Cta& cta, MbarrierState const& mbarrier, SourceLocation where,
                          Conflict const& conflict);
   void check_waits(Cta& cta, MbarrierState const& mbarrier);
+  void note_arrival(OfMbarrier& mbarrier, int thread, SourceLocation where);
+  static int uncounted_arrivals(OfMbarrier const& mbarrier, int count);
   void check_given_back(Cta& cta, OfMbarrier& mbarrier, std::int64_t phase, SourceLocation where);
   void release_into(Cta& cta, OfMbarrier& mbarrier, bool relaxed, bool wide);
   void check_peers_at_exit(Cta& cta);

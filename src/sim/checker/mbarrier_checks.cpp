@@ -66,8 +66,34 @@ void Checker::mbarrier_arrived(Cta& cta, MbarrierState const& mbarrier, Instruct
   }
   if (!races_) return;
   check_given_back(cta, own, mbarrier.phase, where);
+  note_arrival(own, thread.agent, where);
   release_into(cta, own, relaxed, wide);
   wait_order_.release(thread, own.waits.arriving);
+}
+
+/// Who arrives in which phase: where the count is too small for those who do, the phases are
+/// complete before all have arrived, and the last arrive in the next.
+void Checker::note_arrival(OfMbarrier& mbarrier, int thread, SourceLocation where) {
+  constexpr std::size_t kMostNoted = 2048;
+  Arrivals& now = mbarrier.arrivals;
+  Arrivals const& before = mbarrier.arrivals_before;
+  Causality const& causality = agents_.causality();
+  if (now.agents.size() >= kMostNoted) return;
+  now.unordered = now.unordered || (!before.agents.empty() && before.agents.back() != thread &&
+                                    !causality.known(thread, before.agents.back(), before.time));
+  now.agents.push_back(thread);
+  now.where = where, now.time = causality.now();
+}
+
+/// The threads that have arrived in two phases, where they are more than the mbarrier's count and
+/// nothing has those of the second wait for those of the first; else 0.
+int Checker::uncounted_arrivals(OfMbarrier const& mbarrier, int count) {
+  if (!mbarrier.arrivals.unordered) return 0;
+  std::vector<int> all = mbarrier.arrivals_before.agents;
+  all.insert(all.end(), mbarrier.arrivals.agents.begin(), mbarrier.arrivals.agents.end());
+  std::sort(all.begin(), all.end());
+  auto const threads = std::unique(all.begin(), all.end()) - all.begin();
+  return threads > count ? static_cast<int>(threads) : 0;
 }
 
 /// The current thread arrives. What it has waited for just before that, this mbarrier's arrivals
@@ -103,6 +129,7 @@ void Checker::check_given_back(Cta& cta, OfMbarrier& mbarrier, std::int64_t phas
 void Checker::bytes_completed(Cta& cta, MbarrierState const& mbarrier, InFlight* operation) {
   if (!races_) return;
   OfMbarrier& own = of(cta, mbarrier);
+  own.phases->brought();
   if (operation == nullptr) return wait_order_.release(cta.current_thread(), own.waits.arriving);
   wait_order_.told(own.waits, *operation);
   Causality& causality = agents_.causality();
@@ -127,6 +154,8 @@ void Checker::phase_completed(Cta& cta, MbarrierState const& mbarrier) {
   own.arriving_wide.clear();
   own.phases->completed(agents_.causality().now());
   check_waits(cta, mbarrier);
+  own.arrivals_before = std::move(own.arrivals);
+  own.arrivals = {};
 }
 
 /// A phase is complete: nobody may come to a wait for the one before any more.
@@ -136,20 +165,28 @@ void Checker::check_waits(Cta& cta, MbarrierState const& mbarrier) {
   std::string const text = cta.shared_place(mbarrier.address);
   std::int64_t const phase = mbarrier.phase - 2;
   Culprit const who = culprit(late->thread);
+  std::string order = late->other_lane >= 0
+                          ? fmt::format(
+                                "a warp::sync after the wait, before what lane {} does "
+                                "then, would order them",
+                                late->other_lane)
+                          : fmt::format(
+                                "an arrival after the wait, without which phase {} is not "
+                                "complete, would order them",
+                                phase + 1);
+  OfMbarrier const& own = of(cta, mbarrier);
+  if (int const threads = uncounted_arrivals(own, mbarrier.count); threads > 0)
+    order = fmt::format(
+        "its init ({}) counts {} arrival{}, and {} threads have arrived in phases {} and {} ({}), the later without "
+        "having waited for the former: a count of all that arrive in a phase would order them",
+        place_text(mbarrier.init), mbarrier.count, mbarrier.count == 1 ? "" : "s", threads, phase,
+        phase + 1, place_text(own.arrivals.where));
   cta.report(
       FindingKind::mbarrier_misuse, late->where, who, cta.buffer_name(mbarrier.address), text,
       fmt::format("a wait for phase {} of {} may come when phase {} is complete, too: nothing has "
                   "that one wait for this thread, which then waits for phase {}",
                   phase, text, phase + 1, phase + 2),
-      {{},
-       {-1, -1, -1},
-       late->other_lane >= 0
-           ? fmt::format("a warp::sync after the wait, before what lane {} does then, would order "
-                         "them",
-                         late->other_lane)
-           : fmt::format("an arrival after the wait, without which phase {} is not complete, would "
-                         "order them",
-                         phase + 1)});
+      {{}, {-1, -1, -1}, std::move(order)});
 }
 
 /// PTX ISA, mbarrier.test_wait: .acquire, of what those who arrived have released, and of the

@@ -115,8 +115,9 @@ void Checker::memory_fenced(Cta& cta, Scope scope, SourceLocation where) {
   if (global_races_.on()) global_races_.fence(scope, where);
 }
 
-void Checker::proxy_fenced(Cta& cta) {
+void Checker::proxy_fenced(Cta& cta, SourceLocation where) {
   agents_.causality().fence_proxy(cta.current_thread().agent);
+  of(cta.current_thread()).proxy_fence = where;
 }
 
 void Checker::inits_fenced(Cta& cta) {

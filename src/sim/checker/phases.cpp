@@ -23,7 +23,7 @@ std::int64_t PhaseHistory::phase_at(Time time) const {
 
 void PhaseHistory::waited(int thread, std::int64_t phase, SourceLocation where) {
   Wait& wait = at(waits_, thread);
-  wait = {phase, where, wait.waits + 1};
+  wait = {phase, where, wait.waits + 1, brought_};
 }
 
 void PhaseHistory::guards(PhaseHistory const& filled) {

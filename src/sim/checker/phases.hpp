@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "checker/causality.hpp"
@@ -22,10 +23,16 @@ class PhaseHistory {
     std::int64_t phase = -1;
     SourceLocation where;
     std::uint32_t waits = 0;  ///< of the thread, so far
+    bool brings = true;       ///< whether copies completed bytes of that phase
   };
 
+  /// A copy completes bytes of the present phase.
+  void brought() { brings_ = true; }
   /// The present phase is complete.
-  void completed(Time now) { ends_.push_back(now); }
+  void completed(Time now) {
+    ends_.push_back(now);
+    brought_ = std::exchange(brings_, false);
+  }
   /// The phase in which something at the time counted.
   std::int64_t phase_at(Time time) const;
 
@@ -64,6 +71,8 @@ class PhaseHistory {
 
   SharedRange place_;        ///< of the mbarrier
   std::vector<Time> ends_;   ///< of the phases that are complete
+  bool brings_ = false;      ///< whether copies have completed bytes of the present phase,
+  bool brought_ = false;     ///< and of the one before
   std::vector<Wait> waits_;  ///< by agent
   std::vector<Guarded> guarded_;
 };

@@ -38,12 +38,13 @@ std::string Checker::order_of_phase(Cta const& cta, SharedRange const& mbarrier,
         "a wait for phase {} of {}, on which it completes,{} before this would order them", phase,
         place, waiter);
   std::string const what =
-      wait.phase < 0
-          ? std::string("for none: it passes before phase 0 is complete")
-          : fmt::format(
+      wait.phase < 0 ? std::string("for none: it passes before phase 0 is complete")
+      : wait.brings
+          ? fmt::format(
                 "for phase {}, whose bytes nothing may overwrite but after an arrival that "
                 "follows this access, and a wait for that",
-                wait.phase);
+                wait.phase)
+          : fmt::format("for phase {}, which was complete without any bytes", wait.phase);
   return fmt::format(
       "a wait for phase {} of {}, of parity {}, on which it completes,{} would order them; that of {} ({}) is {}",
       phase, place, phase % 2, waiter, agent_text(cta, thread), place_text(wait.where), what);
@@ -80,7 +81,8 @@ std::string Checker::order_of_threads(Cta const& cta, Culprit const& self, Confl
   bool const of_warp = who.cta == self.cta && who.warp == self.warp && !conflict.warpgroup;
   if (conflict.wrote && agents_.sites()[conflict.site].instruction == Instruction::cp_async) {
     if (arrives)
-      return "a wait for the mbarrier of the cp.async.mbarrier.arrive that follows it would order them";
+      return "a wait for the mbarrier of the cp.async.mbarrier.arrive that follows it, for a phase that counts "
+             "that arrival, would order them";
     return fmt::format(
         "a cp.async.wait_group by {}, and then {}, would order them",
         agent_text(cta, conflict.agent),
@@ -161,6 +163,50 @@ void Checker::generic_race(Cta& cta, SharedAccess const& access, Conflict confli
   }
 }
 
+/// Of an access that no fence.proxy.async makes visible: which one its thread has all the same.
+std::string Checker::fence_beside(Conflict const& conflict) const {
+  OfThread const& thread = threads_[static_cast<std::size_t>(conflict.agent)];
+  if (conflict.warpgroup || thread.proxy_fence.line == 0)
+    return "without a fence.proxy.async after that";
+  if (!agents_.causality().fenced(conflict.agent, conflict.agent, conflict.time))
+    return fmt::format("after its fence.proxy.async ({}), without one after that",
+                       place_text(thread.proxy_fence));
+  return fmt::format("and whose fence.proxy.async after that ({}) nothing orders before this",
+                     place_text(thread.proxy_fence));
+}
+
+/// What would order a copy after a read of bytes that nobody had written: its thread means to read
+/// what the copy brings.
+std::string Checker::order_of_reader(Cta& owner, InFlight const& operation, int thread) {
+  MbarrierState const& mbarrier = *owner.mbarrier_at(operation.mbarrier.address);
+  std::string const place = owner.shared_place(mbarrier.address), who = agent_text(owner, thread);
+  PhaseHistory::Wait const wait = of(owner, mbarrier).phases->wait_of(thread);
+  if (wait.where.line == 0) {
+    // A lane of its warp that waits there, or has waited: the two can meet.
+    int const warp = (thread - owner.thread(0).agent) / 32;
+    for (int lane = 0; lane < 32; ++lane) {
+      Thread const& other = owner.thread(32 * warp + lane);
+      PhaseHistory::Wait const theirs = of(owner, mbarrier).phases->wait_of(other.agent);
+      bool const waits = other.mbarrier == &mbarrier;
+      if (!waits && theirs.where.line == 0) continue;
+      return fmt::format(
+          "a warp::sync after the wait for {}, on which it completes, by {} ({}) would order them",
+          place, agent_text(owner, other.agent),
+          place_text(waits ? other.mbarrier_where : theirs.where));
+    }
+    return fmt::format(
+        "a wait for {}, on which it completes, by {} before the read would order them", place, who);
+  }
+  if (wait.phase >= 0 && !wait.brings)
+    return fmt::format(
+        "an expect_tx of its bytes in phase {} of {}, for which {} has waited ({}) and which was complete without "
+        "any bytes, would order them",
+        wait.phase, place, who, place_text(wait.where));
+  return fmt::format(
+      "a wait for phase {} of {}, of parity {}, on which it completes, by {} before the read would order them",
+      mbarrier.phase, place, mbarrier.phase % 2, who);
+}
+
 void Checker::async_race(Cta& cta, InFlight const& operation, bool write, Conflict conflict) {
   if (agents_.thread_of(conflict.agent) >= 0) conflict.agent = agents_.thread_of(conflict.agent);
   std::uint32_t const address = kSharedBase + conflict.offset;
@@ -187,17 +233,16 @@ void Checker::async_race(Cta& cta, InFlight const& operation, bool write, Confli
         conflict.agent == cta.current_thread().agent && !group
             ? "a fence_proxy_async_shared between the two would order them"
             : fmt::format(
-                  "a fence_proxy_async_shared by {} after that, or by {} before the {}, would order them",
-                  whose,
+                  "a fence_proxy_async_shared by every thread that {} it, after that, or by {} before the {}, would order them",
+                  conflict.wrote ? "writes" : "reads",
                   group ? "every thread of the warpgroup"
                         : agent_text(cta, cta.current_thread().agent),
                   name);
-    cta.report(
-        FindingKind::proxy_race, operation.where, self, cta.buffer_name(address), place,
-        fmt::format("{} {} {}, which {} {} by {} ({}) without a fence.proxy.async after that", name,
-                    verb, place, whose, conflict.wrote ? "wrote" : "read", other_name,
-                    place_text(other.where)),
-        std::move(opposite));
+    cta.report(FindingKind::proxy_race, operation.where, self, cta.buffer_name(address), place,
+               fmt::format("{} {} {}, which {} {} by {} ({}) {}", name, verb, place, whose,
+                           conflict.wrote ? "wrote" : "read", other_name, place_text(other.where),
+                           fence_beside(conflict)),
+               std::move(opposite));
     return;
   }
   if (conflict.wrote) {
@@ -213,11 +258,16 @@ void Checker::async_race(Cta& cta, InFlight const& operation, bool write, Confli
                std::move(opposite));
     return;
   }
+  bool const reads_too_early = !conflict.warpgroup && operation.mbarrier.bytes != 0 &&
+                               operation.mbarrier.cta == who.cta &&
+                               (*of(cta).state.at(address) & kWritten) == 0;
   opposite.order =
       conflict.warpgroup
           ? fmt::format(
                 "an arrival of {} on an mbarrier after its wgmma_wait_group, and a wait for it, would order them",
                 whose)
+      : reads_too_early
+          ? order_of_reader(cta.cluster().cta(operation.mbarrier.cta), operation, conflict.agent)
           : fmt::format(
                 "an arrival on an mbarrier after the read, or {}, and a wait for it would order them",
                 barrier);

@@ -241,7 +241,15 @@ Checker::Pending Checker::pending_write(Cta const& cta, std::uint32_t address) {
                   issuer->lane, place_text(copy->where)),
       {cta.rank(), issuer->index / 32, issuer->lane},
       copy->arrives
-          ? "a wait for the mbarrier of the cp.async.mbarrier.arrive that follows it would order them"
+          ? "a wait for the mbarrier of the cp.async.mbarrier.arrive that follows it, for a phase that counts that arrival, would order them"
+      : issuer->async.left_by_wait(*copy)
+          ? fmt::format(
+                "its cp.async.wait_group ({}) leaves the latest {} group{} in flight, and this is of {}: a "
+                "cp.async.commit_group for each stage, also where nothing is copied, or a cp.async.wait_group {} would "
+                "order them",
+                place_text(issuer->async.waited.where), issuer->async.waited.left,
+                issuer->async.waited.left == 1 ? "" : "s",
+                issuer->async.waited.left == 1 ? "it" : "them", waits)
           : fmt::format("{}a cp.async.wait_group {} would order them", commit, waits)};
 }
 

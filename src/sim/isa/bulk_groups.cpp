@@ -13,6 +13,7 @@ void wait_for_bulk_groups(Cta& cta, int groups_left, bool read, SourceLocation w
   cta.cluster().before({read ? Visible::Kind::wait_group_read : Visible::Kind::wait_group,
                         cta.rank(), 0, groups_left, &groups});
   std::size_t const left = static_cast<std::size_t>(groups_left);
+  groups.note_wait(left, where);
   double const done =
       read ? cta.in_flight().wait_read(groups, left) : cta.in_flight().wait(groups, left);
   if (cta.cluster().timed())

@@ -54,6 +54,8 @@ void wait_for_groups(Cta& cta, int groups_left, SourceLocation where) {
   cta.note(Instruction::cp_async_wait_group, where);
   AsyncCopies& async = cta.current_thread().async;
   std::size_t const keep = static_cast<std::size_t>(groups_left);
+  async.waited = {where, keep,
+                  async.forgotten + (async.group_ends.empty() ? 0 : async.group_ends.back())};
   if (async.group_ends.size() - async.first_group <= keep) return;
   async.first_group = async.group_ends.size() - keep;
   cta.wait_for_copies(async, async.group_ends[async.first_group - 1], where);

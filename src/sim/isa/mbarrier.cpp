@@ -297,7 +297,7 @@ void fence_mbarrier_init(SourceLocation where) {
 void fence_proxy_async(SourceLocation where) {
   perform(Instruction::fence_proxy_async, where, [=](Cta& cta) {
     cta.note(Instruction::fence_proxy_async, where);
-    if (cta.finding_races()) cta.observers().proxy_fenced(cta);
+    if (cta.finding_races()) cta.observers().proxy_fenced(cta, where);
   });
 }
 

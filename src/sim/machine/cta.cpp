@@ -33,6 +33,7 @@ void Cta::start(LaunchContext const& launch, Dim3 block) {
   generation_ = launch.options->generation;
   recent_ = {};
   barriers_ = {};
+  arrived_twice_ = {};
   mbarriers_.clear();
   invalidated_.clear();
   launch_refused = {};

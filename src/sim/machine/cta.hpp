@@ -52,12 +52,18 @@ struct AsyncCopies {
   std::size_t first_group = 0;  ///< likewise
   std::size_t forgotten = 0;    ///< that are no more in `copies`
   std::uint32_t groups = 0;     ///< that have ended so far
+  LatestWait waited;            ///< by copies, in all
 
   bool none() const { return first_copy == copies.size(); }
   /// Whether the copy, one of them, is in a group that is committed.
   bool committed(AsyncCopy const& copy) const {
     return !group_ends.empty() &&
            static_cast<std::size_t>(&copy - copies.data()) < group_ends.back();
+  }
+  /// Whether it is, and the latest wait has left it in flight.
+  bool left_by_wait(AsyncCopy const& copy) const {
+    return waited.where.line != 0 &&
+           forgotten + static_cast<std::size_t>(&copy - copies.data()) < waited.committed;
   }
   void clear();
   /// Drops what was waited for.
@@ -139,6 +145,13 @@ struct Barrier {
   int arrived = 0;
   std::uint32_t waiting = 0;  ///< warps
   SourceLocation first;       ///< who set `expected`
+  std::uint32_t warps = 0;    ///< that have arrived
+};
+
+/// A warp has arrived at a barrier twice for one use of it.
+struct ArrivedTwice {
+  int warp = -1;  ///< -1: none has
+  SourceLocation where;
 };
 
 /// Four warps that execute warpgroup-wide instructions together: who of them has reached one, the
@@ -405,6 +418,7 @@ class Cta {
   TensorMemory tensor_;
   std::array<Allocation*, 4> recent_ = {};
   std::array<Barrier, kBarriers> barriers_;
+  std::array<ArrivedTwice, kBarriers> arrived_twice_;  ///< the latest of each
   std::vector<std::unique_ptr<MbarrierState>> mbarriers_;
   /// Where there was one, and the latest mbarrier.inval there.
   std::map<std::uint32_t, SourceLocation> invalidated_;

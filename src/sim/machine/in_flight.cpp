@@ -29,12 +29,22 @@ std::string issuer_text(InFlight const& operation) {
 void InFlightGroups::clear() {
   operations_.clear();
   ends_.clear();
+  waited_ = {};
 }
 
 bool InFlightGroups::committed(InFlight const& operation) const {
   auto const end =
       operations_.begin() + static_cast<std::ptrdiff_t>(ends_.empty() ? 0 : ends_.back());
   return std::find(operations_.begin(), end, &operation) != end;
+}
+
+void InFlightGroups::note_wait(std::size_t groups_left, SourceLocation where) {
+  std::size_t const in_groups = ends_.empty() ? 0 : ends_.back();
+  waited_ = {where, groups_left, in_groups == 0 ? 0 : operations_[in_groups - 1]->serial()};
+}
+
+bool InFlightGroups::left_by_wait(InFlight const& operation) const {
+  return waited_.where.line != 0 && operation.serial() <= waited_.committed;
 }
 
 std::vector<InFlight*> InFlightGroups::beyond(std::size_t groups_left) const {
@@ -110,7 +120,7 @@ bool InFlightQueue::admit(InFlight& operation) {
 
 std::string InFlightQueue::order_text(InFlight const& operation, bool read) const {
   if (operation.is_committed())
-    return "a tcgen05_commit after it and a wait for its mbarrier would order them";
+    return "a tcgen05_commit after it by that thread, and a wait for its mbarrier, would order them";
   if (operation.by_warp()) {
     return fmt::format(
         "a tcgen05_wait_{} by the warp that issued it, and the tcgen05 fences around a barrier or an "
@@ -123,6 +133,14 @@ std::string InFlightQueue::order_text(InFlight const& operation, bool read) cons
         "{}a wgmma_wait_group that covers it, and then a barrier or an mbarrier's phase for threads of other "
         "warps, would order them",
         committed ? "" : "a wgmma_commit_group after it and ");
+  }
+  if (operation.groups_ != nullptr && operation.groups_->left_by_wait(operation)) {
+    LatestWait const& wait = operation.groups_->waited();
+    return fmt::format(
+        "that thread's wait for its groups ({}) leaves the latest {} in flight, and this is of {}: a "
+        "bulk_commit_group after each stage's store, or a bulk_wait_group{} that leaves fewer, and then a barrier or "
+        "an mbarrier's phase for other threads, would order them",
+        place_text(wait.where), wait.left, wait.left == 1 ? "it" : "them", read ? "_read" : "");
   }
   if (operation.groups_ != nullptr) {
     return fmt::format(

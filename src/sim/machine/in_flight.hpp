@@ -62,6 +62,13 @@ class Cluster;
 struct MbarrierState;
 class InFlightGroups;
 
+/// A thread's latest wait for its groups.
+struct LatestWait {
+  SourceLocation where;         ///< line 0: there was none
+  std::size_t left = 0;         ///< groups that it may have left in flight
+  std::uint64_t committed = 0;  ///< the operations up to this one were in groups by then
+};
+
 /// Bytes of shared memory of the CTA of the given rank; the address is the CTA's own, without
 /// a rank.
 struct SharedRange {
@@ -176,6 +183,8 @@ class InFlight {
   Remembered remembered;
 
   bool done_reading() const { return done_reading_; }
+  /// How many its queue had taken up when it took up this one.
+  std::uint64_t serial() const { return serial_; }
   /// The groups that it is waited for in; null where it completes on an mbarrier.
   InFlightGroups* groups() const { return groups_; }
 
@@ -187,7 +196,7 @@ class InFlight {
   bool landed_ = false;
   bool without_effect_ = false;  ///< it lies out of bounds: it only completes
   bool of_cluster_;              ///< its CTA has peers
-  std::uint64_t serial_ = 0;     ///< how many its queue had taken up when it took up this one
+  std::uint64_t serial_ = 0;
   InFlightGroups* groups_ = nullptr;
 };
 
@@ -207,6 +216,11 @@ class InFlightGroups {
   std::vector<InFlight*> const& operations() const { return operations_; }
   /// Whether the operation, one of them, is in a group that is committed.
   bool committed(InFlight const& operation) const;
+  /// A wait leaves the latest `groups_left` in flight.
+  void note_wait(std::size_t groups_left, SourceLocation where);
+  /// Whether the operation, one of them, is in a group that the latest wait has left in flight.
+  bool left_by_wait(InFlight const& operation) const;
+  LatestWait const& waited() const { return waited_; }
   /// Those of all committed groups but the latest `groups_left`.
   std::vector<InFlight*> beyond(std::size_t groups_left) const;
   void clear();
@@ -216,6 +230,7 @@ class InFlightGroups {
   bool in_order_;
   std::vector<InFlight*> operations_;
   std::vector<std::size_t> ends_;  ///< of the committed groups, in operations_
+  LatestWait waited_;              ///< by serial numbers
 };
 
 /// The operations in flight of one cluster, in the order of their issue.

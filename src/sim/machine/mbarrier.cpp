@@ -163,7 +163,7 @@ bool Cta::too_many(Instruction instruction, MbarrierState const& mbarrier, int c
       mbarrier.pending == 0
           ? fmt::format(
                 "{} on {}, which has had the {} of a phase that its init ({}) says (it waits for {} "
-                "bytes): its count is too small",
+                "bytes): its count is too small, or this arrival is one too many",
                 ptx_name(instruction), place,
                 mbarrier.count == 1 ? "one arrival" : fmt::format("{} arrivals", mbarrier.count),
                 init, mbarrier.tx)

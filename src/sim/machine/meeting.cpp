@@ -212,10 +212,15 @@ std::vector<std::string> Cta::who_waits() const {
           same |= 1u << v;
       }
       told |= same;
-      clauses.push_back(
+      std::string clause =
           fmt::format("{} wait{} at barrier {} ({}), where {} of {} threads have arrived",
                       warps_text(same), std::has_single_bit(same) ? "s" : "", id, place_text(where),
-                      barrier.arrived, barrier.expected));
+                      barrier.arrived, barrier.expected);
+      ArrivedTwice const& twice = arrived_twice_[static_cast<std::size_t>(id)];
+      if (twice.warp >= 0)
+        clause += fmt::format(", and warp {} has arrived twice for one use of it ({})", twice.warp,
+                              place_text(twice.where));
+      clauses.push_back(std::move(clause));
     }
   }
   mbarrier_waiters(clauses);
@@ -322,6 +327,9 @@ bool Cta::arrive_at_barrier(int id, int threads, bool waits, SourceLocation wher
                      threads, barrier.expected, place_text(barrier.first), barrier.arrived));
   }
   barrier.arrived += 32;
+  int const own = current_thread().index / 32;
+  if ((barrier.warps >> own & 1) != 0) arrived_twice_[static_cast<std::size_t>(id)] = {own, where};
+  barrier.warps |= 1u << own;
   if (cluster_.observed()) observers().barrier_arrived(*this, id);
   if (barrier.arrived < barrier.expected) return false;
   std::uint32_t const waiting = barrier.waiting;

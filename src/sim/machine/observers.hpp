@@ -143,7 +143,7 @@ class Observers {
   // Fences, and what else orders accesses.
 
   void memory_fenced(Cta& cta, Scope scope, SourceLocation where);
-  void proxy_fenced(Cta& cta);
+  void proxy_fenced(Cta& cta, SourceLocation where);
   /// fence.mbarrier_init.
   void inits_fenced(Cta& cta);
   /// griddepcontrol.wait.

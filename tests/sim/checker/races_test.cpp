@@ -401,7 +401,7 @@ TEST(Races, StrictlyAnOverwriteByTheAsynchronousProxyNeedsItsFence) {
   expect_clean<ArrivesForItsWarp<true, true>>(strict);
   Finding const f = expect_race<ArrivesForItsWarp<true>>(FindingKind::proxy_race, strict);
   EXPECT_SAYS(f, "cp.async.bulk writes element 0 of tile, which warp 1 lane 0 read by ld.shared (");
-  EXPECT_SAYS(f, ") without a fence.proxy.async after that");
+  EXPECT_SAYS(f, "), without one after that");
 }
 
 /// A bulk store's source is free for the thread that has waited for its group, and those who come

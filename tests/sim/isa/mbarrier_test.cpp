@@ -239,7 +239,8 @@ TEST(MbarrierChecker, MoreArrivalsThanItsCount) {
   EXPECT_SAYS(
       f,
       "mbarrier.arrive on element 0 of full, which has had the 2 arrivals of a phase that its init " +
-          at(ArrivesTooOften::init_line) + " says (it waits for 16 bytes): its count is too small");
+          at(ArrivesTooOften::init_line) +
+          " says (it waits for 16 bytes): its count is too small, or this arrival is one too many");
 }
 
 template <int Expected, int Completed> struct ExpectedBytes : WithMbarriers {
