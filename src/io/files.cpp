@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <map>
 #include <optional>
+#include <system_error>
 
 #include "tegula/io/npy.hpp"
 #include "tegula/io/safetensors.hpp"
@@ -12,6 +15,7 @@ namespace tegula::io {
 namespace {
 
 constexpr std::string_view kSafetensors = ".safetensors";
+constexpr char const* kOutputTensor = "output";
 
 /// Names that no tensor of a file has are refused before anything is read or computed.
 void check_tensor_name(std::string const& name, std::string const& tensor) {
@@ -85,11 +89,32 @@ std::string file_of_array(std::string const& name) {
   return path;
 }
 
+void check_array_target(std::string const& name) {
+  std::string path;
+  std::optional<std::string> tensor;
+  std::error_code unknown;
+  if (!split(name, path, tensor) || !std::filesystem::is_regular_file(path, unknown)) return;
+  std::string const own = tensor.value_or(kOutputTensor);
+  std::map<std::string, Safetensors::Tensor> held;
+  try {
+    held = Safetensors(path).tensors();
+  } catch (io_error const&) {
+    return;  // there is no such file, or it is none of the format
+  }
+  held.erase(own);
+  if (held.empty()) return;
+  throw io_error(fmt::format(
+      "{}: holds {} other tensor{} than {} ({}{}), which would be lost; a file of its own is needed.",
+      printable(path), held.size(), held.size() == 1 ? "" : "s", in_quotes(own),
+      printable(held.begin()->first), held.size() == 1 ? "" : ", ..."));
+}
+
 void write_array(std::string const& name, Array const& array) {
+  check_array_target(name);
   std::string path;
   std::optional<std::string> tensor;
   if (split(name, path, tensor))
-    write_safetensors(path, {{tensor.value_or("output"), array}});
+    write_safetensors(path, {{tensor.value_or(kOutputTensor), array}});
   else if (name.ends_with(".npy"))
     write_npy(name, array);
   else

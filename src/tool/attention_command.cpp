@@ -87,8 +87,8 @@ double bytes_of(AttentionArguments const& a) {
 void check_files(AttentionOptions const& o) {
   std::vector<io::NamedPath> targets = machine_targets(o.machine),
                              inputs = machine_inputs(o.machine);
-  add_array_file(targets, "--output", o.output);
-  add_array_file(targets, "--lse", o.lse);
+  add_array_target(targets, "--output", o.output);
+  add_array_target(targets, "--lse", o.lse);
   for (auto const& [option, file] : {std::pair("--q", &o.q),
                                      {"--k", &o.k},
                                      {"--v", &o.v},

@@ -210,7 +210,7 @@ void measure(GemmArguments const& arguments, GemmOptions const& o, Machine const
 void check_files(GemmOptions const& o) {
   std::vector<io::NamedPath> targets = machine_targets(o.machine),
                              inputs = machine_inputs(o.machine);
-  add_array_file(targets, "--output", o.output);
+  add_array_target(targets, "--output", o.output);
   if (!o.tiles_drawing.empty()) targets.push_back({"--draw-tiles", o.tiles_drawing});
   for (auto const& [option, file] :
        {std::pair("--a", &o.a), {"--b", &o.b}, {"--c", &o.c}, {"--bias", &o.bias}})

@@ -35,6 +35,12 @@ void add_array_file(std::vector<io::NamedPath>& paths, char const* option,
     paths.push_back({option, with_option(option, [&] { return io::file_of_array(name); })});
 }
 
+void add_array_target(std::vector<io::NamedPath>& paths, char const* option,
+                      std::string const& name) {
+  add_array_file(paths, option, name);
+  if (!name.empty()) with_option(option, [&] { io::check_array_target(name); });
+}
+
 DType parse_dtype(char const* option, std::string const& name) {
   for (DType const type :
        {DType::f16, DType::bf16, DType::f32, DType::tf32, DType::e4m3, DType::e5m2})

@@ -102,6 +102,9 @@ void print_plan(Plan const& plan, Machine const& machine, Options const& o,
 /// Adds `option` to `paths` where it names a file; of an array's name (FILE.safetensors:NAME)
 /// the file.
 void add_array_file(std::vector<io::NamedPath>& paths, char const* option, std::string const& name);
+/// Likewise of an array that is to be written; refuses a file that would lose other tensors.
+void add_array_target(std::vector<io::NamedPath>& paths, char const* option,
+                      std::string const& name);
 /// Writes the timeline of the last launch to the files that were asked for, under `title`.
 void write_timeline(MachineOptions const& options, Machine const& machine,
                     std::string const& title);

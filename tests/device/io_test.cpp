@@ -205,6 +205,26 @@ TEST(Safetensors, ReadsBackWhatItWrites) {
               HasSubstr("has no tensor 'nothing'; it holds 60 tensors: bf16"));
 }
 
+TEST(Safetensors, AFileIsNotReplacedWhereOtherTensorsWouldBeLost) {
+  Scratch const scratch;
+  std::string const path = scratch.path("a.safetensors");
+  Array const one = random_array(ElementType::f32, {3}, 1),
+              other = random_array(ElementType::f32, {3}, 2);
+  write_array(path + ":x", one);
+  write_array(path + ":x", other);  // the same tensor anew
+  expect_same(read_array(path + ":x"), other);
+  for (std::string const& name : {path + ":y", path})
+    EXPECT_THAT(
+        message_of<io_error>([&] { write_array(name, one); }),
+        HasSubstr("holds 1 other tensor than '" + std::string(name == path ? "output" : "y") +
+                  "' (x), which would be lost"));
+  expect_same(read_array(path + ":x"), other);
+  std::string const text = scratch.path("b.safetensors");
+  std::ofstream(text) << "no tensors";
+  write_array(text + ":y", one);
+  expect_same(read_array(text + ":y"), one);
+}
+
 TEST(Safetensors, RefusesMalformedFilesWithASentence) {
   auto const one = [](std::string const& entry, std::string const& data) {
     return safetensors("{\"t\":" + entry + "}", data);

@@ -18,9 +18,13 @@ std::string file_of_array(std::string const& name);
 /// where the file holds one tensor). Throws io_error.
 Array read_array(std::string const& name);
 
+/// Throws io_error where write_array would take other tensors than its own away: those of a
+/// safetensors file that is there.
+void check_array_target(std::string const& name);
+
 /// Writes `FILE.npy`, or a file `FILE.safetensors:NAME` with this one tensor (named "output" where
-/// NAME is left out), whole or not at all (io/output_file.hpp). Throws as write_npy and
-/// write_safetensors do, and io_error for a name that is of neither format.
+/// NAME is left out), whole or not at all (io/output_file.hpp). Throws as write_npy,
+/// write_safetensors and check_array_target do, and io_error for a name that is of neither format.
 void write_array(std::string const& name, Array const& array);
 
 }  // namespace tegula::io
