@@ -63,6 +63,7 @@
 #include "06_tma/init_without_fence.hpp"
 #include "06_tma/load_over_stores.hpp"
 #include "06_tma/map_never_encoded.hpp"
+#include "06_tma/mbarrier_of_another_stage.hpp"
 #include "06_tma/no_empty_wait.hpp"
 #include "06_tma/read_back_too_early.hpp"
 #include "06_tma/read_before_full.hpp"
@@ -135,6 +136,7 @@
 #include "11_tensor_memory/store_not_waited_for.hpp"
 #include "11_tensor_memory/stored_over_a.hpp"
 #include "11_tensor_memory/two_shapes.hpp"
+#include "11_tensor_memory/waits_for_the_first_product.hpp"
 #include "12_pairs/allocated_by_one.hpp"
 #include "12_pairs/another_group.hpp"
 #include "12_pairs/answer_read_early.hpp"
@@ -199,7 +201,8 @@ std::vector<Chapter> const& chapters() {
         exhibit<init_without_fence>(), exhibit<store_without_fence>(), exhibit<fence_too_early>(),
         exhibit<fence_off_the_path>(), exhibit<load_over_stores>(), exhibit<source_overwritten>(),
         exhibit<wait_by_another_thread>(), exhibit<stored_after_the_fence>(),
-        exhibit<two_elections>(), exhibit<groups_of_two_stores>(), exhibit<exit_before_read>(),
+        exhibit<two_elections>(), exhibit<groups_of_two_stores>(),
+        exhibit<mbarrier_of_another_stage>(), exhibit<exit_before_read>(),
         exhibit<read_back_too_early>(), exhibit<box_misplaced>(), exhibit<stored_by_another_map>(),
         exhibit<map_never_encoded>()}},
       {"07_wgmma",
@@ -236,6 +239,7 @@ std::vector<Chapter> const& chapters() {
         exhibit<freed_twice>(),
         exhibit<permit_given_up>(),
         exhibit<committed_by_another>(),
+        exhibit<waits_for_the_first_product>(),
         exhibit<freed_while_loaded>(),
         exhibit<no_columns_left>(),
         exhibit<store_not_waited_for>(),

@@ -27,7 +27,7 @@ class Bench {
     std::size_t const width = bits(type) / 8;
     std::vector<std::uint8_t> bytes(static_cast<std::size_t>(ld * (rows - 1) + row) * width);
     for (std::size_t i = 0; i < bytes.size(); i += width) {
-      std::uint32_t const element = encode(type, normal(random_));
+      std::uint32_t const element = rounded_bits(type, normal(random_));
       std::memcpy(&bytes[i], &element, width);
     }
     void* const memory = machine_.allocate(bytes.size(), name);

@@ -1,6 +1,7 @@
 // Every form of tcgen05.mma's text that arch/ pastes together: the assembler of sm_100a must take
 // it, and nothing runs it.
 #include "tegula/arch/tcgen05.hpp"
+#include "tegula/arch/tcgen05_scaled.hpp"
 
 namespace tegula {
 namespace {
@@ -25,6 +26,41 @@ template <MmaSpec S, int Scale = 0> __device__ void start(Operands const& x) {
   }
 }
 
+/// Lanes that stay as they are.
+template <MmaSpec S, int Scale = 0>
+__device__ void start(Operands const& x, DisabledLanes<S.ctas> const& left) {
+  if constexpr (S.operands == MmaOperands::ss) {
+    tcgen05_mma<S, Scale>(x.d, x.a, x.b, true, left);
+  } else {
+    tcgen05_mma_ts<S, Scale>(x.d, x.a_in_tensor_memory, x.b, true, left);
+  }
+}
+
+template <ScaledMmaSpec S> __device__ void start_scaled(Operands const& x) {
+  if constexpr (S.a_in_tensor_memory) {
+    tcgen05_mma_scaled_ts<S>(x.d, x.a_in_tensor_memory, x.b, x.d + 256, x.d + 264, {}, true);
+  } else {
+    tcgen05_mma_scaled<S>(x.d, x.a, x.b, x.d + 256, x.d + 264, {}, true);
+  }
+}
+template <int Ctas, bool InTensorMemory> __device__ void start_every_scaled(Operands const& x) {
+  start_scaled<scaled_mma(e4m3, e2m1, ue8m0, 32, 64, Ctas, InTensorMemory)>(x);
+  start_scaled<scaled_mma(e2m1, e2m1, ue8m0, 32, 64, Ctas, InTensorMemory)>(x);
+  start_scaled<scaled_mma(e2m1, e2m1, ue8m0, 16, 64, Ctas, InTensorMemory)>(x);
+  start_scaled<scaled_mma(e2m1, e2m1, ue4m3, 16, 64, Ctas, InTensorMemory)>(x);
+}
+
+__device__ void start_weight_stationary(Operands const& x) {
+  constexpr MmaOperands ts = MmaOperands::ts;
+  constexpr Major k = Major::k;
+  start<weight_stationary_mma(bf16, bf16, f32, 32, 64)>(x);
+  start<weight_stationary_mma(f16, f16, f16, 64, 128, k, k, ts)>(x);
+  start<weight_stationary_mma(tf32, tf32, f32, 128, 256)>(x);
+  start<weight_stationary_mma(e4m3, e2m1, f32, 32, 256)>(x);
+  start<weight_stationary_mma(e5m2, e5m2, f16, 64, 64, k, k, ts)>(x);
+  start<weight_stationary_mma(s8, u8, s32, 128, 64)>(x);
+}
+
 template <int Ctas> __device__ void start_all(Operands const& x) {
   constexpr MmaOperands ts = MmaOperands::ts;
   start<spec(f16, f16, f16, Ctas)>(x);
@@ -38,12 +74,22 @@ template <int Ctas> __device__ void start_all(Operands const& x) {
   start<spec(e5m2, e2m1, f16, Ctas, ts)>(x);
   start<spec(s8, u8, s32, Ctas)>(x);
   start<spec(u8, u8, s32, Ctas, ts, MmaVariant::saturate)>(x);
+  DisabledLanes<Ctas> left;
+  for (int i = 0; i < 4 * Ctas; ++i) left.words[i] = 0x1u << i;
+  start<spec(bf16, bf16, f32, Ctas), 15>(x, left);
+  start<spec(f16, f16, f16, Ctas, ts)>(x, left);
+  start<spec(e4m3, e2m1, f32, Ctas)>(x, left);
+  start<spec(s8, u8, s32, Ctas, ts)>(x, left);
+  start_every_scaled<Ctas, false>(x);
+  start_every_scaled<Ctas, true>(x);
 }
 
 }  // namespace
 
 __global__ void of_one_cta(Operands x) {
-  if (threadIdx.x == 0) start_all<1>(x);
+  if (threadIdx.x != 0) return;
+  start_all<1>(x);
+  start_weight_stationary(x);
 }
 __global__ void of_a_pair(Operands x) {
   if (threadIdx.x == 0) start_all<2>(x);

@@ -150,25 +150,7 @@ TEST(AttentionServing, ComputesMasksSoftcapsAndSinksInParts) {
 }
 
 TEST(AttentionServing, ComputesSequencesOfTheirOwnLengths) {
-  Machine const machine = test_machine();
-  for (bool const causal : {false, true}) {
-    for (bool const packed_k : {false, true})
-      expect_correct(machine, {.heads = 4,
-                               .kv_heads = 2,
-                               .queries = {1, 0, 130, 64, 300, 5},
-                               .keys = {300, 20, 131, 1, 257, 0},
-                               .packed_q = true,
-                               .packed_k = packed_k,
-                               .causal = causal});
-  }
-  expect_correct(machine, {.heads = 2,
-                           .kv_heads = 2,
-                           .queries = {0, 0, 200},
-                           .keys = {0, 5, 200},
-                           .packed_q = true,
-                           .packed_k = true,
-                           .causal = true,
-                           .window_left = 50});
+  expect_own_lengths_correct(test_machine(), {.heads = 4, .kv_heads = 2});
 }
 
 TEST(AttentionServing, FindsKeysInPages) {

@@ -37,22 +37,7 @@ TEST(AttentionSm100Serving, EveryConfigurationIsCorrect) {
 }
 
 TEST(AttentionSm100Serving, ComputesSequencesOfTheirOwnLengths) {
-  for (bool const causal : {false, true}) {
-    for (bool const packed_k : {false, true})
-      expect_correct(blackwell({.multiprocessors = 3}), {.heads = 2,
-                                                         .kv_heads = 2,
-                                                         .queries = {1, 0, 130, 64, 300, 5},
-                                                         .keys = {300, 20, 131, 1, 257, 0},
-                                                         .packed_q = true,
-                                                         .packed_k = packed_k,
-                                                         .causal = causal});
-  }
-  expect_correct(blackwell(), {.queries = {0, 0, 300},
-                               .keys = {0, 5, 200},
-                               .packed_q = true,
-                               .packed_k = true,
-                               .causal = true,
-                               .window_left = 50});
+  expect_own_lengths_correct(blackwell({.multiprocessors = 3}), {.heads = 2, .kv_heads = 2});
 }
 
 // 128 rows of a tile are 42 positions of three heads, and two that belong to nobody.

@@ -356,4 +356,20 @@ inline ServingResult expect_correct(Machine const& machine, ServingProblem const
   return r;
 }
 
+/// Sequences of their own lengths, over the edges of tiles, some without queries or keys; and one
+/// behind two without queries, with a window. `like`: heads and types.
+inline void expect_own_lengths_correct(Machine const& machine, ServingProblem const& like) {
+  ServingProblem p = like;
+  p.packed_q = true;
+  p.queries = {1, 0, 130, 64, 300, 5}, p.keys = {300, 20, 131, 1, 257, 0};
+  for (bool const causal : {false, true}) {
+    for (bool const packed_k : {false, true}) {
+      p.causal = causal, p.packed_k = packed_k;
+      expect_correct(machine, p);
+    }
+  }
+  p.queries = {0, 0, 300}, p.keys = {0, 5, 200}, p.window_left = 50;
+  expect_correct(machine, p);
+}
+
 }  // namespace tegula

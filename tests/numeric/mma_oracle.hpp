@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <tegula/atom/mma_spec.hpp>
@@ -53,7 +54,7 @@ inline std::uint32_t packed_code(DType type, std::uint8_t const* row, int k) {
   return code;
 }
 
-inline double value_of(DType operand, std::uint32_t code) {
+inline double computed_value_of(DType operand, std::uint32_t code) {
   switch (operand) {
     case DType::f16:
       return to_float(half{static_cast<std::uint16_t>(code)});
@@ -78,6 +79,20 @@ inline double value_of(DType operand, std::uint32_t code) {
     default:
       return 0;
   }
+}
+
+/// The same; of types of at most 8 bits each value is computed once.
+inline double value_of(DType operand, std::uint32_t code) {
+  if (bits(operand) > 8) return computed_value_of(operand, code);
+  static auto const tables = [] {
+    std::array<std::array<double, 256>, kDTypes> all{};
+    for (int type = 0; type < kDTypes; ++type) {
+      for (std::uint32_t i = 0; i < 256; ++i)
+        all[static_cast<std::size_t>(type)][i] = computed_value_of(static_cast<DType>(type), i);
+    }
+    return all;
+  }();
+  return tables[static_cast<std::size_t>(operand)][code & 0xff];
 }
 
 /// The least exponent of a normal number.
@@ -120,7 +135,8 @@ inline double dot_add(DType of_a, DType of_b, double const* a, double const* b, 
   }
   if (infinite || !std::isfinite(c)) return sum + c;  // an infinity, or NaN
   if (c != 0) largest = std::max(largest, held_exponent(c, least_c));
-  auto const kept = [&](double x) { return std::trunc(std::ldexp(x, fraction_bits - largest)); };
+  double const scale = std::ldexp(1.0, fraction_bits - largest);  // a power of two: exact
+  auto const kept = [&](double x) { return std::trunc(x * scale); };
   double whole = kept(c);
   for (int i = 0; i < k; ++i) whole += kept(a[i] * b[i]);
   return std::ldexp(whole, largest - fraction_bits);

@@ -7,21 +7,12 @@
 #include <vector>
 
 #include "tegula/numeric/dtype.hpp"
+#include "tegula/numeric/rounded_bits.hpp"
 
 /// Values of every type, and bytes that show where a kernel wrote.
 namespace tegula {
 
-/// The bits of `x` as an element of `type` (a float of 8, 16 or 32 bits), low bytes first. Of tf32,
-/// all 32 bits of a float: what the tensor core drops is there to be dropped.
-inline std::uint32_t encode(DType type, float x) {
-  if (type == DType::f16) return to_half(x).bits;
-  if (type == DType::bf16) return to_bfloat16(x).bits;
-  if (type == DType::e4m3) return to_float_e4m3(x).bits;
-  if (type == DType::e5m2) return to_float_e5m2(x).bits;
-  return __builtin_bit_cast(std::uint32_t, x);
-}
-
-/// `count` elements of `type`, each drawn by `draw(random)`.
+/// `count` elements of `type`, of 8, 16 or 32 bits, each drawn by `draw(random)`.
 template <class Draw>
 std::vector<std::uint8_t> random_elements(DType type, std::int64_t count, std::uint64_t seed,
                                           Draw draw) {
@@ -29,7 +20,7 @@ std::vector<std::uint8_t> random_elements(DType type, std::int64_t count, std::u
   auto const width = static_cast<std::size_t>(bits(type) / 8);
   std::vector<std::uint8_t> bytes(static_cast<std::size_t>(count) * width);
   for (std::size_t i = 0; i < bytes.size(); i += width) {
-    std::uint32_t const element = encode(type, draw(random));
+    std::uint32_t const element = rounded_bits(type, draw(random));
     std::memcpy(&bytes[i], &element, width);
   }
   return bytes;

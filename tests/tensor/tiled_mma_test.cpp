@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "operand_tiles.hpp"
 #include "tegula/arch/barrier.hpp"
 #include "tegula/arch/fence.hpp"
 #include "tegula/arch/special_registers.hpp"
@@ -38,14 +39,7 @@ template <TiledMmaSpec S, int K, int ContiguousA = 1, int ContiguousB = 1> struc
   using C = typename Mma::C;
   using TileA = SharedTile<A, OperandTile{8 * sizeof(A), m, K, ContiguousA}>;
   using TileB = SharedTile<B, OperandTile{8 * sizeof(B), n, K, ContiguousB}>;
-  struct SharedStorage {
-    TileA a;
-    TileB b;
-    template <class F> void name_buffers(F&& name) {
-      name("A", a);
-      name("B", b);
-    }
-  };
+  using SharedStorage = OperandTiles<TileA, TileB>;
   template <int Rows, int Contiguous, class T> static constexpr TiledCopySpec elements() {
     // 4 bytes at a time where rows allow, so that all widths of copies are used
     int const vector = 4 / static_cast<int>(sizeof(T));

@@ -47,8 +47,8 @@ struct stored_over_a : TensorMemoryKernel {
 // Report:
 //   11_tensor_memory/stored_over_a.hpp:42: kernel stored_over_a, CTA (0, 0, 0), warp 1:
 //     async_overwrite: tcgen05.st writes lane 32, column 16 of tmem while a tcgen05.mma that reads
-//     it is in flight that warp 0 lane 0 issued (11_tensor_memory/stored_over_a.hpp:26): a
-//     tcgen05_commit after it by that thread, and a wait for its mbarrier, would order them (4
-//     times in all)
+//     it is in flight that warp 0 lane 0 issued (11_tensor_memory/stored_over_a.hpp:26): a wait for
+//     phase 0 of element 0 of done, of parity 0, at which the tcgen05_commit after it
+//     (11_tensor_memory/stored_over_a.hpp:28) arrives, would order them (4 times in all)
 
 }  // namespace tegula::broken

@@ -33,7 +33,8 @@ struct both_start : PairKernel {
 //     async_overwrite: tcgen05.mma writes lane 0, column 0 of tmem of CTA 0 of the cluster while a
 //     tcgen05.mma that writes it is in flight that warp 0 lane 0 of CTA 0 of the cluster issued
 //     (broken/tensor_memory_kernel.hpp:59); one CTA of a pair starts its products: those of both
-//     are not performed in an order: a tcgen05_commit after it by that thread, and a wait for its
-//     mbarrier, would order them (2 times in all)
+//     are not performed in an order: a tcgen05_commit_multicast in the place of the tcgen05_commit
+//     after it (12_pairs/both_start.hpp:23), to CTA 1 of the cluster, too, and a wait for its
+//     mbarrier there, would order them (2 times in all)
 
 }  // namespace tegula::broken

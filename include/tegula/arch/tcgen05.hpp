@@ -107,6 +107,9 @@ constexpr MmaText scale_input_text(int scale) {
   return scale == 0 ? MmaText() : MmaText().append(", ").append(scale);
 }
 template <int Scale> using ScaleInputText = MmaCharacters<scale_input_text(Scale)>;
+/// What follows tcgen05.mma: ".ws", or nothing.
+constexpr MmaText stationary_text(bool is) { return is ? MmaText().append(".ws") : MmaText(); }
+template <bool Is> using StationaryText = MmaCharacters<stationary_text(Is)>;
 
 }  // namespace detail
 #endif
@@ -205,11 +208,102 @@ TEGULA_DEVICE void tcgen05_fence_after_thread_sync(
 #endif
 }
 
+/// Lanes of D that a tcgen05_mma leaves as they are: lane 32 i + j where bit j of word i is set; of
+/// a pair the odd CTA's lanes are in the second four words.
+template <int Ctas = 1> struct DisabledLanes {
+  std::uint32_t words[4 * Ctas] = {};
+};
+
 namespace detail {
-/// scale-input-d is an immediate of four bits, of kinds f16 and tf32 alone.
+/// scale-input-d is an immediate of four bits, of kinds f16 and tf32 alone; tcgen05.mma.ws has
+/// none.
 template <MmaSpec S, int Scale>
 inline constexpr bool takes_scale_input = Scale == 0 ||
-                                          (Scale > 0 && Scale < 16 && element_bits(S) >= 16);
+                                          (Scale > 0 && Scale < 16 && element_bits(S) >= 16 &&
+                                           !S.weight_stationary);
+
+/// The instruction itself. `a`: a matrix descriptor, or (TensorAddr) a place in tensor memory.
+template <MmaSpec S, int Scale, class OperandA>
+TEGULA_DEVICE void start_tcgen05_mma(TensorAddr d, OperandA a, std::uint64_t b_descriptor,
+                                     bool accumulate, [[maybe_unused]] SourceLocation where) {
+  static_assert(is_tensor_memory_mma(S));
+  static_assert(takes_scale_input<S, Scale>,
+                "tcgen05_mma: scale-input-d is 0 to 15, and 0 but of kinds f16 and tf32");
+  constexpr std::uint32_t instruction = tcgen05_instruction_descriptor(S);
+#if TEGULA_GPU
+  using Kind = Tcgen05KindText<tcgen05_kind(S)>;
+  using Stationary = StationaryText<S.weight_stationary>;
+  std::uint32_t const p = static_cast<std::uint32_t>(accumulate);
+  if constexpr (sizeof(OperandA) == 8) {
+    asm volatile(
+        "{ .reg .pred p; setp.ne.b32 p, %4, 0; tcgen05.mma%8.cta_group::%6.kind::%5 [%0], %1, %2, %3, p%7; }" ::
+            "r"(d),
+        "l"(a), "l"(b_descriptor), "r"(instruction), "r"(p), "C"(Kind::text), "n"(S.ctas),
+        "C"(ScaleInputText<Scale>::value), "C"(Stationary::value)
+        : "memory");
+  } else {
+    asm volatile(
+        "{ .reg .pred p; setp.ne.b32 p, %4, 0; tcgen05.mma%8.cta_group::%6.kind::%5 [%0], [%1], %2, %3, p%7; }" ::
+            "r"(d),
+        "r"(a), "l"(b_descriptor), "r"(instruction), "r"(p), "C"(Kind::text), "n"(S.ctas),
+        "C"(ScaleInputText<Scale>::value), "C"(Stationary::value)
+        : "memory");
+  }
+#else
+  sim::tcgen05_mma(tcgen05_kind(S), {S.operands, S.ctas, S.weight_stationary, Scale, nullptr}, d, a,
+                   b_descriptor, instruction, accumulate, where);
+#endif
+}
+
+/// The same with lanes that it leaves as they are.
+template <MmaSpec S, int Scale, class OperandA>
+TEGULA_DEVICE void start_tcgen05_mma(TensorAddr d, OperandA a, std::uint64_t b_descriptor,
+                                     bool accumulate, DisabledLanes<S.ctas> const& disabled,
+                                     [[maybe_unused]] SourceLocation where) {
+  static_assert(is_tensor_memory_mma(S) && !S.weight_stationary,
+                "tcgen05_mma: tcgen05.mma.ws writes all lanes");
+  static_assert(takes_scale_input<S, Scale>,
+                "tcgen05_mma: scale-input-d is 0 to 15, and 0 but of kinds f16 and tf32");
+  constexpr std::uint32_t instruction = tcgen05_instruction_descriptor(S);
+#if TEGULA_GPU
+  using Kind = Tcgen05KindText<tcgen05_kind(S)>;
+  using Scaled = ScaleInputText<Scale>;
+  std::uint32_t const p = static_cast<std::uint32_t>(accumulate);
+  std::uint32_t const(&w)[4 * S.ctas] = disabled.words;
+  if constexpr (S.ctas == 1 && sizeof(OperandA) == 8) {
+    asm volatile(
+        "{ .reg .pred p; setp.ne.b32 p, %4, 0; tcgen05.mma.cta_group::1.kind::%5 [%0], %1, %2, %3, {%7, %8, %9, %10}, p%6; }" ::
+            "r"(d),
+        "l"(a), "l"(b_descriptor), "r"(instruction), "r"(p), "C"(Kind::text), "C"(Scaled::value),
+        "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3])
+        : "memory");
+  } else if constexpr (S.ctas == 1) {
+    asm volatile(
+        "{ .reg .pred p; setp.ne.b32 p, %4, 0; tcgen05.mma.cta_group::1.kind::%5 [%0], [%1], %2, %3, {%7, %8, %9, %10}, p%6; }" ::
+            "r"(d),
+        "r"(a), "l"(b_descriptor), "r"(instruction), "r"(p), "C"(Kind::text), "C"(Scaled::value),
+        "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3])
+        : "memory");
+  } else if constexpr (sizeof(OperandA) == 8) {
+    asm volatile(
+        "{ .reg .pred p; setp.ne.b32 p, %4, 0; tcgen05.mma.cta_group::2.kind::%5 [%0], %1, %2, %3, {%7, %8, %9, %10, %11, %12, %13, %14}, p%6; }" ::
+            "r"(d),
+        "l"(a), "l"(b_descriptor), "r"(instruction), "r"(p), "C"(Kind::text), "C"(Scaled::value),
+        "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3]), "r"(w[4]), "r"(w[5]), "r"(w[6]), "r"(w[7])
+        : "memory");
+  } else {
+    asm volatile(
+        "{ .reg .pred p; setp.ne.b32 p, %4, 0; tcgen05.mma.cta_group::2.kind::%5 [%0], [%1], %2, %3, {%7, %8, %9, %10, %11, %12, %13, %14}, p%6; }" ::
+            "r"(d),
+        "r"(a), "l"(b_descriptor), "r"(instruction), "r"(p), "C"(Kind::text), "C"(Scaled::value),
+        "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3]), "r"(w[4]), "r"(w[5]), "r"(w[6]), "r"(w[7])
+        : "memory");
+  }
+#else
+  sim::tcgen05_mma(tcgen05_kind(S), {S.operands, S.ctas, false, Scale, disabled.words}, d, a,
+                   b_descriptor, instruction, accumulate, where);
+#endif
+}
 }  // namespace detail
 
 /// D(m, n) = A * B + (accumulate ? D : 0), with D in tensor memory, row i of it in lane i (m 64: in
@@ -225,54 +319,47 @@ inline constexpr bool takes_scale_input = Scale == 0 ||
 /// descriptors say. D lies at the same address of both: of m 256 a row of its half in each lane; of
 /// m 128 row i of its half in lane i, columns 0 to n / 2 - 1, and in lane 64 + i the others.
 ///
+/// Weight-stationary (weight_stationary_mma), row i is in lane i, too, and all lanes are used: of m
+/// 64 lane 64 + i has the upper half of row i's columns, of m 32 lane 32 j + i the quarter j.
+///
 /// With `ScaleInputD` (kinds f16 and tf32), D = A * B + 2^-ScaleInputD D.
 template <MmaSpec S, int ScaleInputD = 0>
 TEGULA_DEVICE void tcgen05_mma(TensorAddr d, std::uint64_t a_descriptor, std::uint64_t b_descriptor,
                                bool accumulate,
                                [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
-  static_assert(is_tensor_memory_mma(S) && S.operands == MmaOperands::ss,
+  static_assert(S.operands == MmaOperands::ss,
                 "tcgen05_mma: the spec is of none with A in shared memory");
-  static_assert(detail::takes_scale_input<S, ScaleInputD>,
-                "tcgen05_mma: scale-input-d is 0 to 15, and 0 but of kinds f16 and tf32");
-  constexpr std::uint32_t instruction = tcgen05_instruction_descriptor(S);
-#if TEGULA_GPU
-  asm volatile(
-      "{ .reg .pred p; setp.ne.b32 p, %4, 0; tcgen05.mma.cta_group::%6.kind::%5 [%0], %1, %2, %3, p%7; }" ::
-          "r"(d),
-      "l"(a_descriptor), "l"(b_descriptor), "r"(instruction),
-      "r"(static_cast<std::uint32_t>(accumulate)),
-      "C"(detail::Tcgen05KindText<tcgen05_kind(S)>::text), "n"(S.ctas),
-      "C"(detail::ScaleInputText<ScaleInputD>::value)
-      : "memory");
-#else
-  sim::tcgen05_mma(tcgen05_kind(S), S.operands, S.ctas, d, a_descriptor, b_descriptor, instruction,
-                   accumulate, ScaleInputD, where);
-#endif
+  detail::start_tcgen05_mma<S, ScaleInputD>(d, a_descriptor, b_descriptor, accumulate, where);
+}
+/// The same, but for lanes of D that stay as they are.
+template <MmaSpec S, int ScaleInputD = 0>
+TEGULA_DEVICE void tcgen05_mma(TensorAddr d, std::uint64_t a_descriptor, std::uint64_t b_descriptor,
+                               bool accumulate, DisabledLanes<S.ctas> const& disabled,
+                               [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+  static_assert(S.operands == MmaOperands::ss,
+                "tcgen05_mma: the spec is of none with A in shared memory");
+  detail::start_tcgen05_mma<S, ScaleInputD>(d, a_descriptor, b_descriptor, accumulate, disabled,
+                                            where);
 }
 
 /// The same with A in tensor memory: row i in a lane as of D, its K elements packed into eight
-/// columns.
+/// columns. Where D's columns lie in parts (column_parts), the lanes of each part have a copy of A.
 template <MmaSpec S, int ScaleInputD = 0>
 TEGULA_DEVICE void tcgen05_mma_ts(
     TensorAddr d, TensorAddr a, std::uint64_t b_descriptor, bool accumulate,
     [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
-  static_assert(is_tensor_memory_mma(S) && S.operands == MmaOperands::ts,
+  static_assert(S.operands == MmaOperands::ts,
                 "tcgen05_mma_ts: the spec is of none with A in tensor memory");
-  static_assert(detail::takes_scale_input<S, ScaleInputD>,
-                "tcgen05_mma_ts: scale-input-d is 0 to 15, and 0 but of kinds f16 and tf32");
-  constexpr std::uint32_t instruction = tcgen05_instruction_descriptor(S);
-#if TEGULA_GPU
-  asm volatile(
-      "{ .reg .pred p; setp.ne.b32 p, %4, 0; tcgen05.mma.cta_group::%6.kind::%5 [%0], [%1], %2, %3, p%7; }" ::
-          "r"(d),
-      "r"(a), "l"(b_descriptor), "r"(instruction), "r"(static_cast<std::uint32_t>(accumulate)),
-      "C"(detail::Tcgen05KindText<tcgen05_kind(S)>::text), "n"(S.ctas),
-      "C"(detail::ScaleInputText<ScaleInputD>::value)
-      : "memory");
-#else
-  sim::tcgen05_mma(tcgen05_kind(S), S.operands, S.ctas, d, a, b_descriptor, instruction, accumulate,
-                   ScaleInputD, where);
-#endif
+  detail::start_tcgen05_mma<S, ScaleInputD>(d, a, b_descriptor, accumulate, where);
+}
+template <MmaSpec S, int ScaleInputD = 0>
+TEGULA_DEVICE void tcgen05_mma_ts(
+    TensorAddr d, TensorAddr a, std::uint64_t b_descriptor, bool accumulate,
+    DisabledLanes<S.ctas> const& disabled,
+    [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+  static_assert(S.operands == MmaOperands::ts,
+                "tcgen05_mma_ts: the spec is of none with A in tensor memory");
+  detail::start_tcgen05_mma<S, ScaleInputD>(d, a, b_descriptor, accumulate, disabled, where);
 }
 
 /// Arrives at an mbarrier of this CTA, once, when all tcgen05_mma that this thread has started are

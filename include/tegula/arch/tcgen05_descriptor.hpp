@@ -66,15 +66,24 @@ TEGULA_HOST_DEVICE constexpr std::uint32_t tcgen05_instruction_descriptor(MmaSpe
          static_cast<std::uint32_t>(s.m / 16) << 24;
 }
 
+/// What a tcgen05.mma is besides what its instruction descriptor says.
+struct Tcgen05Form {
+  MmaOperands operands = MmaOperands::ss;
+  int ctas = 1;
+  bool weight_stationary = false;
+  int scale_input_d = 0;                          ///< D counts 2^-scale_input_d
+  std::uint32_t const* disabled_lanes = nullptr;  ///< four words for each CTA; null: none is
+};
+
 /// What the fields of an instruction descriptor mean, unchecked (tensor_memory_mma refuses what is
 /// no instruction). Bits that stand for what the simulated machine has not, and formats that the
-/// kind has not, are in `unknown`. Which CTAs compute it, the descriptor does not say.
+/// kind has not, are in `unknown`.
 struct Tcgen05Instruction {
   MmaSpec spec;
   std::uint32_t unknown = 0;
 };
-constexpr Tcgen05Instruction decode_tcgen05_instruction(Tcgen05Kind kind, MmaOperands operands,
-                                                        std::uint32_t bits_, int ctas = 1) {
+constexpr Tcgen05Instruction decode_tcgen05_instruction(Tcgen05Kind kind, Tcgen05Form const& form,
+                                                        std::uint32_t bits_) {
   auto const format = [&](std::uint32_t number) {
     if (kind == Tcgen05Kind::tf32) return DType::tf32;
     if (kind == Tcgen05Kind::f16) return number == 1 ? DType::bf16 : DType::f16;
@@ -94,12 +103,13 @@ constexpr Tcgen05Instruction decode_tcgen05_instruction(Tcgen05Kind kind, MmaOpe
                         .b = format(b),
                         .c = d,
                         .variant = (bits_ >> 3 & 1) != 0 ? MmaVariant::saturate : MmaVariant::plain,
-                        .operands = operands,
+                        .operands = form.operands,
                         .a_major = (bits_ >> 15 & 1) != 0 ? Major::mn : Major::k,
                         .b_major = (bits_ >> 16 & 1) != 0 ? Major::mn : Major::k,
                         .negate_a = (bits_ >> 13 & 1) != 0,
                         .negate_b = (bits_ >> 14 & 1) != 0,
-                        .ctas = ctas};
+                        .ctas = form.ctas,
+                        .weight_stationary = form.weight_stationary};
   return {spec, bits_ ^ tcgen05_instruction_descriptor(spec)};
 }
 

@@ -53,7 +53,8 @@ TEGULA_DEVICE void tcgen05_mma_scaled(
     TensorAddr d, std::uint64_t a_descriptor, std::uint64_t b_descriptor, TensorAddr scale_a,
     TensorAddr scale_b, ScaleIds ids, bool accumulate,
     [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
-  static_assert(detail::is_scaled_mma<S>);
+  static_assert(detail::is_scaled_mma<S> && !S.a_in_tensor_memory,
+                "tcgen05_mma_scaled: the spec is of none with A in shared memory");
   std::uint32_t const instruction = tcgen05_scaled_descriptor(S, ids);
 #if TEGULA_GPU
   asm volatile(
@@ -64,7 +65,30 @@ TEGULA_DEVICE void tcgen05_mma_scaled(
       "C"(detail::ScaledMmaText<S.kind, scales(S)>::text), "n"(S.ctas)
       : "memory");
 #else
-  sim::tcgen05_mma_scaled(S.kind, S.block, S.ctas, d, a_descriptor, b_descriptor, instruction,
+  sim::tcgen05_mma_scaled(S.kind, MmaOperands::ss, S.block, S.ctas, d, a_descriptor, b_descriptor,
+                          instruction, scale_a, scale_b, accumulate, where);
+#endif
+}
+
+/// The same with A in tensor memory: row i in lane i, its K elements packed into eight columns, two
+/// e2m1 to a byte.
+template <ScaledMmaSpec S>
+TEGULA_DEVICE void tcgen05_mma_scaled_ts(
+    TensorAddr d, TensorAddr a, std::uint64_t b_descriptor, TensorAddr scale_a, TensorAddr scale_b,
+    ScaleIds ids, bool accumulate,
+    [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+  static_assert(detail::is_scaled_mma<S> && S.a_in_tensor_memory,
+                "tcgen05_mma_scaled_ts: the spec is of none with A in tensor memory");
+  std::uint32_t const instruction = tcgen05_scaled_descriptor(S, ids);
+#if TEGULA_GPU
+  asm volatile(
+      "{ .reg .pred p; setp.ne.b32 p, %4, 0; tcgen05.mma.cta_group::%8.kind::%7 [%0], [%1], %2, %3, [%5], [%6], p; }" ::
+          "r"(d),
+      "r"(a), "l"(b_descriptor), "r"(instruction), "r"(static_cast<std::uint32_t>(accumulate)),
+      "r"(scale_a), "r"(scale_b), "C"(detail::ScaledMmaText<S.kind, scales(S)>::text), "n"(S.ctas)
+      : "memory");
+#else
+  sim::tcgen05_mma_scaled(S.kind, MmaOperands::ts, S.block, S.ctas, d, a, b_descriptor, instruction,
                           scale_a, scale_b, accumulate, where);
 #endif
 }

@@ -42,7 +42,8 @@ struct Tcgen05ScaledInstruction {
   std::uint32_t unknown = 0;
 };
 constexpr Tcgen05ScaledInstruction decode_tcgen05_scaled(ScaledMmaKind kind, int block,
-                                                         std::uint32_t bits_, int ctas = 1) {
+                                                         std::uint32_t bits_, int ctas = 1,
+                                                         bool a_in_tensor_memory = false) {
   auto const type = [&](std::uint32_t number) {
     return kind == ScaledMmaKind::mxf8f6f4 ? detail::narrow_float(number) : DType::e2m1;
   };
@@ -53,7 +54,8 @@ constexpr Tcgen05ScaledInstruction decode_tcgen05_scaled(ScaledMmaKind kind, int
                            .b = type(bits_ >> 10 & 7),
                            .scale = (bits_ >> 23 & 1) != 0 ? DType::ue8m0 : DType::ue4m3,
                            .block = block,
-                           .ctas = ctas};
+                           .ctas = ctas,
+                           .a_in_tensor_memory = a_in_tensor_memory};
   ScaleIds const ids{static_cast<int>(bits_ >> 29 & 3), static_cast<int>(bits_ >> 4 & 3)};
   return {spec, ids, bits_ ^ tcgen05_scaled_descriptor(spec, ids)};
 }

@@ -46,12 +46,21 @@ struct MmaSpec {
   /// tcgen05.mma: the CTAs that compute it, one or a pair, each of which has half of A's rows, half
   /// of B's, and half of D's (PTX: .cta_group)
   int ctas = 1;
+  /// tcgen05.mma.ws: of fewer than 128 rows the columns of D lie in parts, each in lanes of its own
+  bool weight_stationary = false;
 
   friend constexpr bool operator==(MmaSpec const&, MmaSpec const&) = default;
 };
 
 /// Whether it is a tcgen05.mma, whose D lies in tensor memory: one thread starts it.
 TEGULA_HOST_DEVICE constexpr bool is_tensor_memory_mma(MmaSpec const& s) { return s.sm == 100; }
+
+/// Parts of D's columns that lie beside each other, each in lanes of its own, so that all lanes of
+/// tensor memory are used: PTX ISA, "Data path layout organization", layouts B, E and G.
+TEGULA_HOST_DEVICE constexpr int column_parts(MmaSpec const& s) {
+  if (s.weight_stationary) return 128 / s.m;
+  return s.ctas == 2 && s.m == 128 ? 2 : 1;
+}
 
 /// The threads that execute the instruction together: 1, a warp's 32, or a warpgroup's 128.
 TEGULA_HOST_DEVICE constexpr int threads(MmaSpec const& s) {
@@ -151,7 +160,14 @@ constexpr void check_tensor_memory_mma(MmaSpec const& s) {
   bool const same = s.a == s.b && (s.a == DType::f16 || s.a == DType::bf16 || s.a == DType::tf32);
   if (s.ctas != 1 && s.ctas != 2)
     refuse("tcgen05_mma", "one CTA computes it, or a pair: ctas must be 1 or 2", s.ctas);
-  if (s.m != 64 * s.ctas && s.m != 128 * s.ctas)
+  if (s.weight_stationary) {
+    if (s.ctas != 1) refuse("tcgen05_mma", "one CTA computes what is weight-stationary", s.ctas);
+    if (s.m != 32 && s.m != 64 && s.m != 128)
+      refuse("tcgen05_mma", "m of what is weight-stationary must be 32, 64 or 128", s.m);
+    if (s.n != 64 && s.n != 128 && s.n != 256)
+      refuse("tcgen05_mma", "n of what is weight-stationary must be 64, 128 or 256", s.n);
+  }
+  if (!s.weight_stationary && s.m != 64 * s.ctas && s.m != 128 * s.ctas)
     refuse("tcgen05_mma", "m must be 64 or 128, and 128 or 256 of a pair of CTAs", s.m, s.ctas);
   if (!integer && !narrow && !same)
     refuse("tcgen05_mma", "a and b must be f16, bf16 or tf32 both, or of kind f8f6f4 or i8 each",
@@ -277,6 +293,26 @@ constexpr MmaSpec tensor_memory_mma(DType a, DType b, DType d, int m, int n,
                           .a_major = a_major,
                           .b_major = b_major,
                           .ctas = ctas});
+}
+
+/// tcgen05.mma.ws of sm_100a, by one CTA.
+constexpr MmaSpec weight_stationary_mma(DType a, DType b, DType d, int m, int n,
+                                        Major a_major = Major::k, Major b_major = Major::k,
+                                        MmaOperands operands = MmaOperands::ss,
+                                        MmaVariant variant = MmaVariant::plain) {
+  return detail::checked({.sm = 100,
+                          .m = m,
+                          .n = n,
+                          .k = 256 / operand_bits(a),
+                          .d = d,
+                          .a = a,
+                          .b = b,
+                          .c = d,
+                          .variant = variant,
+                          .operands = operands,
+                          .a_major = a_major,
+                          .b_major = b_major,
+                          .weight_stationary = true});
 }
 
 /// fma of one thread, D = A * B + C with a single rounding, all of one type: f32.

@@ -18,7 +18,8 @@ constexpr char const* to_string(ScaledMmaKind kind) {
 }
 
 /// D(m, n) = sum over k of A(m, k) scale_a(m, k / block) B(k, n) scale_b(n, k / block) + C(m, n), D
-/// and C in tensor memory and of f32, A and B in shared memory and K-major, by one CTA or a pair.
+/// and C in tensor memory and of f32, B in shared memory and A there or in tensor memory, both
+/// K-major, by one CTA or a pair.
 struct ScaledMmaSpec {
   ScaledMmaKind kind{};
   int m = 0, n = 0;
@@ -26,6 +27,7 @@ struct ScaledMmaSpec {
   DType scale = DType::ue8m0;
   int block = 32;  ///< elements of a row that share a scale
   int ctas = 1;    ///< that compute it: one, or a pair (.cta_group::2)
+  bool a_in_tensor_memory = false;
 
   friend constexpr bool operator==(ScaledMmaSpec const&, ScaledMmaSpec const&) = default;
 };
@@ -47,6 +49,8 @@ constexpr bool check(ScaledMmaSpec const& s) {
     return type == DType::e4m3 || type == DType::e5m2 || type == DType::e2m3 ||
            type == DType::e3m2 || type == DType::e2m1;
   };
+  if (s.a_in_tensor_memory && of_any && bits(s.a) < 8)
+    refuse(name, "A of 6- or 4-bit elements of mxf8f6f4 must lie in shared memory", to_string(s.a));
   bool const mx = s.scale == DType::ue8m0 && s.block == 32;
   bool const of_16 = s.block == 16 && (s.scale == DType::ue8m0 || s.scale == DType::ue4m3);
   if (s.ctas != 1 && s.ctas != 2) refuse(name, "one CTA computes it, or a pair", s.ctas);
@@ -69,7 +73,8 @@ constexpr bool check(ScaledMmaSpec const& s) {
 
 /// The instruction for operands and scales of these types: kind mxf4 of e2m1 both with 32 elements
 /// to a scale, mxf4nvf4 of e2m1 with others, else mxf8f6f4. Refuses what is none.
-constexpr ScaledMmaSpec scaled_mma(DType a, DType b, DType scale, int block, int n, int ctas = 1) {
+constexpr ScaledMmaSpec scaled_mma(DType a, DType b, DType scale, int block, int n, int ctas = 1,
+                                   bool a_in_tensor_memory = false) {
   bool const of_4bits = a == DType::e2m1 && b == DType::e2m1;
   ScaledMmaKind const kind = !of_4bits     ? ScaledMmaKind::mxf8f6f4
                              : block == 32 ? ScaledMmaKind::mxf4
@@ -81,7 +86,8 @@ constexpr ScaledMmaSpec scaled_mma(DType a, DType b, DType scale, int block, int
                            .b = b,
                            .scale = scale,
                            .block = block,
-                           .ctas = ctas};
+                           .ctas = ctas,
+                           .a_in_tensor_memory = a_in_tensor_memory};
   check(spec);
   return spec;
 }

@@ -10,6 +10,7 @@
 #include "tegula/device/error.hpp"
 #include "tegula/kernel/block_scale.hpp"
 #include "tegula/numeric/dtype.hpp"
+#include "tegula/numeric/rounded_bits.hpp"
 
 /// Quantisation of blocks on the host: mxf8, mxf6, mxf4 and nvf4 (docs/low_precision.md).
 namespace tegula {
@@ -35,20 +36,6 @@ inline float largest_element(DType type) {
       return 6.0f;
     default:  // of no format of blocks
       return 0.0f;
-  }
-}
-inline std::uint8_t element_code(DType type, float x) {
-  switch (type) {
-    case DType::e4m3:
-      return to_float_e4m3(x).bits;
-    case DType::e5m2:
-      return to_float_e5m2(x).bits;
-    case DType::e2m3:
-      return to_float_e2m3(x).bits;
-    case DType::e3m2:
-      return to_float_e3m2(x).bits;
-    default:
-      return to_float_e2m1(x).bits;
   }
 }
 }  // namespace detail
@@ -96,7 +83,7 @@ inline QuantizedBlocks quantize_blocks(DType type, BlockScale how, std::int64_t 
           code;
       for (std::int64_t i = 0; i < count; ++i) {
         std::int64_t const bit = (row * ld + first + i) * bits(type);
-        unsigned const element = scale == 0 ? 0 : detail::element_code(type, block[i] / scale);
+        unsigned const element = scale == 0 ? 0 : rounded_bits(type, block[i] / scale);
         for (std::int64_t byte = bit / 8; byte * 8 < bit + bits(type); ++byte)
           result.elements[static_cast<std::size_t>(byte)] |= static_cast<std::uint8_t>(
               byte == bit / 8 ? element << bit % 8 : element >> (8 - bit % 8));

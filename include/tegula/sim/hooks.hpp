@@ -223,15 +223,16 @@ void tcgen05_fence_before_thread_sync(SourceLocation where);
 void tcgen05_fence_after_thread_sync(SourceLocation where);
 void tcgen05_cp(TensorCopyShape shape, int ctas, std::uint32_t to, std::uint64_t descriptor,
                 SourceLocation where);
-/// With block scales in tensor memory (arch/tcgen05_scaled.hpp): `block` elements share one.
-void tcgen05_mma_scaled(ScaledMmaKind kind, int block, int ctas, std::uint32_t d,
-                        std::uint64_t a_descriptor, std::uint64_t b_descriptor,
+/// With block scales in tensor memory (arch/tcgen05_scaled.hpp): `block` elements share one. `a` is
+/// a matrix descriptor, or with ts an address of tensor memory.
+void tcgen05_mma_scaled(ScaledMmaKind kind, MmaOperands operands, int block, int ctas,
+                        std::uint32_t d, std::uint64_t a, std::uint64_t b_descriptor,
                         std::uint32_t instruction_descriptor, std::uint32_t scale_a,
                         std::uint32_t scale_b, bool accumulate, SourceLocation where);
-/// `a` is a matrix descriptor, or an address of tensor memory. D counts 2^-scale_input_d.
-void tcgen05_mma(Tcgen05Kind kind, MmaOperands operands, int ctas, std::uint32_t d, std::uint64_t a,
+/// `a` is a matrix descriptor, or an address of tensor memory.
+void tcgen05_mma(Tcgen05Kind kind, Tcgen05Form const& form, std::uint32_t d, std::uint64_t a,
                  std::uint64_t b_descriptor, std::uint32_t instruction_descriptor, bool accumulate,
-                 int scale_input_d, SourceLocation where);
+                 SourceLocation where);
 /// `cta_mask`: of the CTAs at whose mbarriers it arrives; 0: its own.
 void tcgen05_commit(std::uint32_t mbarrier, int ctas, std::uint16_t cta_mask, SourceLocation where);
 

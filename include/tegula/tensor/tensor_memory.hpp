@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "tegula/arch/source_location.hpp"
 #include "tegula/arch/special_registers.hpp"
 #include "tegula/arch/tcgen05.hpp"
 #include "tegula/macros.hpp"
+#include "tegula/numeric/half.hpp"
 #include "tegula/tensor/descriptor.hpp"
 #include "tegula/tensor/fragment.hpp"
 #include "tegula/tensor/map.hpp"
@@ -55,11 +57,23 @@ TEGULA_DEVICE auto tensor_memory_tiles(TensorAddr base) {
   return Tensor<TensorMemory<T>, Tiles>{TensorMemory<T>(base)};
 }
 
+/// An accumulator of f16 as tensor memory has it: the low half of a column. In registers it is a
+/// `half`.
+struct HalfColumn {
+  std::uint32_t bits;
+};
+
+/// The elements of a product's accumulators in tensor memory: float, std::int32_t or HalfColumn.
+template <MmaSpec S>
+using TensorAccumulator =
+    std::conditional_t<S.d == DType::f32, float,
+                       std::conditional_t<S.d == DType::s32, std::int32_t, HalfColumn>>;
+
 /// How a warpgroup holds a tile of 128 x N in tensor memory when each thread has a row of it: as a
 /// TiledMma says of its accumulators.
-template <int N> struct TensorMemoryRows {
+template <int N, class T = float> struct TensorMemoryRows {
   static constexpr int threads = kTensorLanes;
-  using Accumulator = Fragment<float, identity_map<1, N>>;
+  using Accumulator = Fragment<T, identity_map<1, N>>;
 
   int thread;
   /// The coordinate of the thread's first value.
@@ -123,13 +137,14 @@ template <MmaSpec S, class TA, class MA, class TB, class MB, class MC>
 TEGULA_DEVICE void gemm(TensorMemoryMma<S> const&,
                         Tensor<Descriptors<TA, DescriptorForm::tcgen05>, MA> const& a,
                         Tensor<Descriptors<TB, DescriptorForm::tcgen05>, MB> const& b,
-                        Tensor<TensorMemory<float>, MC> const& c, bool accumulate,
+                        Tensor<TensorMemory<TensorAccumulator<S>>, MC> const& c, bool accumulate,
                         SourceLocation where = SourceLocation::current()) {
   constexpr int K = mode_size<mode_at<0, MA>>;
   static_assert(MA::rank == 1 && MB::rank == 1,
                 "gemm: operands have mode (MMA_K); slice the stage");
   static_assert(mode_size<mode_at<0, MB>> == K, "gemm: the operands differ in k");
-  static_assert(mode_size<mode_at<1, MC>> == S.n, "gemm: the accumulators are not of n columns");
+  static_assert(mode_size<mode_at<1, MC>> == S.n / column_parts(S),
+                "gemm: the accumulators are not of the MMA's columns");
 #pragma unroll
   for (int k = 0; k < K; ++k)
     tcgen05_mma<S>(c.at(where, 0, 0), a.at(where, k), b.at(where, k), accumulate || k > 0, where);
@@ -139,12 +154,13 @@ TEGULA_DEVICE void gemm(TensorMemoryMma<S> const&,
 template <MmaSpec S, class T, class MA, class TB, class MB, class MC>
 TEGULA_DEVICE void gemm(TensorMemoryMma<S> const&, Tensor<TensorMemory<T>, MA> const& a,
                         Tensor<Descriptors<TB, DescriptorForm::tcgen05>, MB> const& b,
-                        Tensor<TensorMemory<float>, MC> const& c, bool accumulate,
+                        Tensor<TensorMemory<TensorAccumulator<S>>, MC> const& c, bool accumulate,
                         SourceLocation where = SourceLocation::current()) {
   constexpr int K = mode_size<mode_at<1, MA>> / S.k;
   static_assert(8 * sizeof(T) == element_bits(S), "gemm: the elements of a are not the MMA's");
   static_assert(MB::rank == 1 && mode_size<mode_at<0, MB>> == K, "gemm: the operands differ in k");
-  static_assert(mode_size<mode_at<1, MC>> == S.n, "gemm: the accumulators are not of n columns");
+  static_assert(mode_size<mode_at<1, MC>> == S.n / column_parts(S),
+                "gemm: the accumulators are not of the MMA's columns");
 #pragma unroll
   for (int k = 0; k < K; ++k)
     tcgen05_mma_ts<S>(c.at(where, 0, 0), a.at(where, 0, k * S.k), b.at(where, k),
@@ -153,24 +169,31 @@ TEGULA_DEVICE void gemm(TensorMemoryMma<S> const&, Tensor<TensorMemory<T>, MA> c
 
 /// Starts a load of lanes of a warp into a fragment. Of 16, (16, n), in the order of the
 /// accumulators of mma.sync: those of 16 rows x n columns. Of 32, (32, n), a row for each thread.
-/// It is there after tcgen05_wait_ld and tcgen05_pin.
-template <class MC, class M>
-TEGULA_DEVICE void copy(Tensor<TensorMemory<float>, MC> const& from, Fragment<float, M>& to,
+/// Accumulators of f16 become a fragment of `half`. It is there after tcgen05_wait_ld and
+/// tcgen05_pin.
+template <class T, class MC, class U, class M>
+TEGULA_DEVICE void copy(Tensor<TensorMemory<T>, MC> const& from, Fragment<U, M>& to,
                         SourceLocation where = SourceLocation::current()) {
+  constexpr bool halves = std::is_same_v<T, HalfColumn>;
   constexpr int rows = mode_size<mode_at<0, MC>>, n = mode_size<mode_at<1, MC>>;
+  static_assert(std::is_same_v<U, std::conditional_t<halves, half, T>> && sizeof(T) == 4,
+                "copy: a fragment has float or std::int32_t as tensor memory has it, or half");
   static_assert(rows == 16 || rows == 32, "copy: a warp loads 16 or 32 rows");
-  static_assert(32 * Fragment<float, M>::registers == rows * n,
+  static_assert(32 * Fragment<U, M>::size == rows * n,
                 "copy: the fragment is not of the tile's rows and columns");
-  constexpr TensorShape shape =
-      rows == 16 ? TensorShape::lanes16_bits256 : TensorShape::lanes32_bits32;
+  constexpr TensorShape shape = rows == 32 ? TensorShape::lanes32_bits32
+                                : halves   ? TensorShape::lanes16_bits128
+                                           : TensorShape::lanes16_bits256;
   // A repetition is some columns; an instruction has a power of two of them. Of whole rows 32: with
   // more registers to an instruction, ptxas has too few left to choose from.
-  constexpr int most = n & -n, part = rows == 32 && most > 32 ? 32 : most,
-                registers = part * rows / 32;
+  constexpr int packed = halves ? 2 : 1, most = n & -n,
+                part = rows == 32 && most > 32 * packed ? 32 * packed : most,
+                registers = part * rows / 32 / packed;
 #pragma unroll
   for (int first = 0; first < n; first += part)
-    tcgen05_ld<shape, registers / registers_of(shape)>(
-        to.template take<registers>(first * rows / 32), from.at(where, 0, first), where);
+    tcgen05_ld<shape, registers / registers_of(shape),
+               halves ? TensorPacking::halves : TensorPacking::none>(
+        to.template take<registers>(first * rows / 32 / packed), from.at(where, 0, first), where);
 }
 /// Starts a store of rows, one of each thread of a warp, to 32 lanes (32, n): a fragment, or what
 /// is rounded on the way. It is there after tcgen05_wait_st.
@@ -187,6 +210,20 @@ TEGULA_DEVICE void copy(Fragment<T, M> const& from, Tensor<TensorMemory<T>, MC> 
         from.template take<part>(first), to.at(where, 0, first * TensorMemory<T>::per_column),
         where);
 }
+/// Accumulators of f16.
+template <class M, class MC>
+TEGULA_DEVICE void copy(Fragment<half, M> const& from,
+                        Tensor<TensorMemory<HalfColumn>, MC> const& to,
+                        SourceLocation where = SourceLocation::current()) {
+  constexpr int n = mode_size<mode_at<1, MC>>, count = Fragment<half, M>::registers;
+  static_assert(mode_size<mode_at<0, MC>> == 32 && Fragment<half, M>::size == n && n % 2 == 0,
+                "copy: the fragment is not a row of the tile");
+  constexpr int most = count & -count, part = most > 32 ? 32 : most;
+#pragma unroll
+  for (int first = 0; first < count; first += part)
+    tcgen05_st<TensorShape::lanes32_bits32, part, TensorPacking::halves>(
+        from.template take<part>(first), to.at(where, 0, 2 * first), where);
+}
 template <class T, class F, class Order, class MC>
 TEGULA_DEVICE void copy(Rounded<T, F, Order> const& from, Tensor<TensorMemory<T>, MC> const& to,
                         SourceLocation where = SourceLocation::current()) {
@@ -196,8 +233,8 @@ TEGULA_DEVICE void copy(Rounded<T, F, Order> const& from, Tensor<TensorMemory<T>
   copy(row, to, where);
 }
 /// Keeps the compiler from reading a loaded fragment before this point.
-template <class M> TEGULA_DEVICE void tcgen05_pin(Fragment<float, M>& loaded) {
-  constexpr int count = Fragment<float, M>::registers, most = count & -count,
+template <class T, class M> TEGULA_DEVICE void tcgen05_pin(Fragment<T, M>& loaded) {
+  constexpr int count = Fragment<T, M>::registers, most = count & -count,
                 part = mode_size<mode_at<0, M>> == 1 && most > 32 ? 32 : most;
 #pragma unroll
   for (int first = 0; first < count; first += part) tcgen05_pin(loaded.template take<part>(first));

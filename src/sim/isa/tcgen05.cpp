@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <memory>
@@ -27,39 +29,71 @@ constexpr Instruction kMma = Instruction::tcgen05_mma;
 constexpr int kColumnsOfA = kWgmmaRowBytes / 4;
 
 /// Where the rows of D, or of A, lie, counted from the address's lane: PTX ISA, "Data path layout
-/// organization" (of one CTA layouts D and F; of a pair A and B).
+/// organization" (of one CTA layouts D and F, weight-stationary E and G; of a pair A and B).
 struct RowPlaces {
+  explicit RowPlaces(MmaSpec const& op)
+      : ctas(op.ctas),
+        m(op.m),
+        n(op.n),
+        parts(column_parts(op)),
+        spread(op.ctas == 1 && op.m == 64 && !op.weight_stationary) {}
+
   int ctas, m, n;
+  int parts;    ///< of the columns, each in lanes of its own
+  bool spread;  ///< 16 rows in each quarter of the lanes
 
   int rows() const { return m / ctas; }  ///< in each CTA
-  /// 64 rows of a pair lie in all lanes, half of the columns in the upper 64.
-  bool folded() const { return ctas == 2 && m == 128; }
-  int columns() const { return folded() ? n / 2 : n; }
-  int lane(int row) const { return ctas == 1 && m == 64 ? row / 16 * 32 + row % 16 : row; }
+  int columns() const { return n / parts; }
+  int lane(int row, int part = 0) const {
+    return spread ? row / 16 * 32 + row % 16 : row + part * kTensorLanes / parts;
+  }
   /// The groups of 16 lanes that they take from the address on.
   std::uint8_t groups(TensorAddr address) const {
-    unsigned const groups = ctas == 1 && m == 64 ? 0x55u : 0xffu;
+    unsigned const groups = spread ? 0x55u : 0xffu;
     return static_cast<std::uint8_t>(groups << tensor_lane(address) / kTensorLaneGroup);
   }
   /// The lane at which they begin.
-  bool begin_at(int lane) const {
-    return lane == 0 || (ctas == 1 && m == 64 && lane == kTensorLaneGroup);
+  bool begin_at(int lane) const { return lane == 0 || (spread && lane == kTensorLaneGroup); }
+};
+
+/// Lanes of the CTAs of an instruction that it leaves as they are, as bits.
+class LanesLeft {
+ public:
+  LanesLeft(std::uint32_t const* words, int ctas) {
+    if (words != nullptr) std::copy_n(words, 4 * ctas, words_.begin());
   }
+  bool has(int cta, int lane) const {
+    return (words_[static_cast<std::size_t>(4 * cta + lane / 32)] >> lane % 32 & 1) != 0;
+  }
+  /// The groups of 16 lanes of a CTA all of which it leaves.
+  std::uint8_t groups(int cta) const {
+    unsigned groups = 0;
+    for (int i = 0; i < kTensorLanes / kTensorLaneGroup; ++i) {
+      std::uint32_t const half = words_[static_cast<std::size_t>(4 * cta + i / 2)] >> 16 * (i % 2);
+      if ((half & 0xffff) == 0xffff) groups |= 1u << i;
+    }
+    return static_cast<std::uint8_t>(groups);
+  }
+
+ private:
+  std::array<std::uint32_t, 8> words_{};
 };
 
 class TensorMma final : public InFlight {
  public:
   TensorMma(Cta& cta, SourceLocation where, MmaSpec const& op, TensorAddr d, std::uint64_t a,
-            SharedOperand const& b, bool accumulate, int scale_input_d)
+            SharedOperand const& b, bool accumulate, Tcgen05Form const& form)
       : InFlight(kMma, cta, where),
         op_(op),
-        places_{op.ctas, op.m, op.n},
+        places_(op),
         d_(d),
         b_(b),
         accumulate_(accumulate),
-        scale_input_d_(scale_input_d) {
+        scale_input_d_(form.scale_input_d),
+        left_(form.disabled_lanes, op.ctas) {
     bool const a_shared = op.operands == MmaOperands::ss;
-    shape = static_cast<std::uint32_t>(op.m << 16 | op.n << 7 | op.k);
+    shape = static_cast<std::uint32_t>(op.weight_stationary ? 1 << 25 : 0) |
+            static_cast<std::uint32_t>(op.m << 16 | op.n << 7 | op.k);
     // Of a pair each tensor core does half, at the same time.
     cost = {.engine = Cost::Engine::tensor,
             .bytes = 1.0 * kWgmmaRowBytes * (op.n + (a_shared ? op.m : 0)) / op.ctas,
@@ -74,7 +108,8 @@ class TensorMma final : public InFlight {
       int const rank = first_cta() + i;
       if (cta.checking()) append_ranges(b_, rank, reads);
       if (cta.checking() && a_shared) append_ranges(a_, rank, reads);
-      TensorRange const result{rank, places_.groups(d), tensor_column(d), places_.columns()};
+      auto const groups = static_cast<std::uint8_t>(places_.groups(d) & ~left_.groups(i));
+      TensorRange const result{rank, groups, tensor_column(d), places_.columns()};
       tensor_writes.push_back(result);
       if (accumulate) tensor_reads.push_back(result);
       if (!a_shared)
@@ -86,22 +121,19 @@ class TensorMma final : public InFlight {
   void land(Cluster& cluster) override {
     static thread_local Rows a;
     static thread_local Rows b;
+    for (int i = 0; i < op_.ctas; ++i)
+      gather(b_, cluster.cta(first_cta() + i).shared(), b.row + i * op_.n / op_.ctas);
     for (int i = 0; i < op_.ctas; ++i) {
       Cta& of = cluster.cta(first_cta() + i);
-      std::uint8_t(*const rows)[kWgmmaRowBytes] = a.row + i * places_.rows();
-      gather(b_, of.shared(), b.row + i * op_.n / op_.ctas);
-      if (op_.operands == MmaOperands::ss) {
-        gather(a_, of.shared(), rows);
-        continue;
+      if (op_.operands == MmaOperands::ss) gather(a_, of.shared(), a.row);
+      if (op_.operands == MmaOperands::ts && op_.ctas == 2 && places_.parts > 1) check_copies(of);
+      for (int part = 0; part < places_.parts; ++part) {
+        for (int row = 0; op_.operands == MmaOperands::ts && row < places_.rows(); ++row)
+          std::memcpy(a.row[row], row_of_a(of, places_.lane(row, part)), kWgmmaRowBytes);
+        for (int first = 0; first < places_.rows(); first += kWgmmaM)
+          multiply(of.tensor_memory(), i, part, first, a.row + first,
+                   b.row + part * places_.columns());
       }
-      for (int row = 0; row < places_.rows(); ++row)
-        std::memcpy(rows[row], row_of_a(of, places_.lane(row)), kWgmmaRowBytes);
-      if (places_.folded()) check_copies(of);
-    }
-    for (int first = 0; first < op_.m; first += kWgmmaM) {
-      int const i = first / places_.rows();
-      multiply(cluster.cta(first_cta() + i).tensor_memory(), first - i * places_.rows(),
-               a.row + first, b.row);
     }
   }
 
@@ -112,7 +144,7 @@ class TensorMma final : public InFlight {
   std::uint32_t const* row_of_a(Cta& of, int lane) const {
     return of.tensor_memory().at(tensor_lane(a_address_) + lane, tensor_column(a_address_));
   }
-  /// Lanes 64 to 127, which have the upper columns of D, read a copy of A of their own.
+  /// Of a pair lanes 64 to 127, which have the upper columns of D, read a copy of A of their own.
   void check_copies(Cta& of) const {
     for (int row = 0; row < kWgmmaM; ++row) {
       if (std::memcmp(row_of_a(of, row), row_of_a(of, kWgmmaM + row), kWgmmaRowBytes) == 0)
@@ -130,26 +162,28 @@ class TensorMma final : public InFlight {
   /// The rank of the even CTA, or of the only one.
   int first_cta() const { return op_.ctas == 2 ? cta & ~1 : cta; }
 
-  /// 64 rows of D, from `first` on of those in one CTA's tensor memory.
-  void multiply(TensorMemory& memory, int first, std::uint8_t const (*a)[kWgmmaRowBytes],
+  /// At most 64 rows of D, from `first` on of those in a CTA's tensor memory, and the columns of a
+  /// part.
+  void multiply(TensorMemory& memory, int of_pair, int part, int first,
+                std::uint8_t const (*a)[kWgmmaRowBytes],
                 std::uint8_t const (*b)[kWgmmaRowBytes]) const {
-    static thread_local std::vector<std::uint32_t> tile;  // (64, n)
-    tile.resize(static_cast<std::size_t>(kWgmmaM * op_.n));
-    int const columns = places_.columns();
-    // Calls f(of the tile, in tensor memory) for each piece of a row that lies in one lane.
-    auto const for_each_piece = [&](auto const& f) {
-      for (int row = 0; row < kWgmmaM; ++row) {
-        for (int column = 0; column < op_.n; column += columns)
-          f(tile.data() + row * op_.n + column,
-            memory.at(tensor_lane(d_) + places_.lane(first + row) + (column > 0 ? kWgmmaM : 0),
-                      tensor_column(d_)));
+    static thread_local std::vector<std::uint32_t> tile;  // (64, columns)
+    MmaSpec op = op_;
+    op.n = places_.columns();
+    tile.resize(static_cast<std::size_t>(kWgmmaM * op.n));
+    // Calls f(row of the tile, in tensor memory) for each row that is not left as it is.
+    auto const for_each_row = [&](auto const& f) {
+      for (int row = 0; row < std::min(kWgmmaM, places_.rows() - first); ++row) {
+        int const lane = tensor_lane(d_) + places_.lane(first + row, part);
+        if (!left_.has(of_pair, lane))
+          f(tile.data() + row * op.n, memory.at(lane, tensor_column(d_)));
       }
     };
-    std::size_t const bytes = 4 * static_cast<std::size_t>(columns);
+    std::size_t const bytes = 4 * static_cast<std::size_t>(op.n);
     if (accumulate_)
-      for_each_piece([&](void* here, void const* there) { std::memcpy(here, there, bytes); });
-    wgmma_tile(op_, a, b, accumulate_, tile.data(), scale_input_d_);
-    for_each_piece([&](void const* here, void* there) { std::memcpy(there, here, bytes); });
+      for_each_row([&](void* here, void const* there) { std::memcpy(here, there, bytes); });
+    wgmma_tile(op, a, b, accumulate_, tile.data(), scale_input_d_);
+    for_each_row([&](void const* here, void* there) { std::memcpy(there, here, bytes); });
   }
 
   MmaSpec op_;
@@ -160,16 +194,17 @@ class TensorMma final : public InFlight {
   SharedOperand b_;
   bool accumulate_;
   int scale_input_d_;
+  LanesLeft left_;
 };
 
 /// The instruction that a descriptor means; ends the cluster where it means none.
-MmaSpec decode(Cta& cta, Tcgen05Kind kind, MmaOperands operands, int ctas, std::uint32_t bits,
+MmaSpec decode(Cta& cta, Tcgen05Kind kind, Tcgen05Form const& form, std::uint32_t bits,
                SourceLocation where) {
   auto const invalid = [&](std::string const& why) {
     cta.fail(FindingKind::invalid_operand, where, cta.here(),
              fmt::format("the instruction descriptor {:#010x}: {}", bits, why));
   };
-  Tcgen05Instruction const instruction = decode_tcgen05_instruction(kind, operands, bits, ctas);
+  Tcgen05Instruction const instruction = decode_tcgen05_instruction(kind, form, bits);
   if (instruction.unknown != 0)
     invalid(fmt::format("bits {:#010x} are none that the simulated machine has for this kind",
                         instruction.unknown));
@@ -195,9 +230,9 @@ bool check_lanes(Cta& cta, char const* name, RowPlaces const& places, TensorAddr
 }
 
 void start(Cta& cta, MmaSpec const& op, TensorAddr d, std::uint64_t a, std::uint64_t b_descriptor,
-           bool accumulate, int scale_input_d, SourceLocation where) {
+           bool accumulate, Tcgen05Form const& form, SourceLocation where) {
   SharedOperand b{b_descriptor, op.b_major == Major::mn, op.n / op.ctas, element_bits(op) / 8};
-  RowPlaces const places{op.ctas, op.m, op.n};
+  RowPlaces const places(op);
   if (!check_pair(cta, kMma, op.ctas, where)) return;
   if (!check_matrix(cta, kMma, "B", b_descriptor, b, where, op.ctas)) return;
   if (op.operands == MmaOperands::ss) {
@@ -219,9 +254,8 @@ void start(Cta& cta, MmaSpec const& op, TensorAddr d, std::uint64_t a, std::uint
         {.fused_multiply_adds = std::int64_t{op.m} * op.n * op.k,
          .shared_bytes = kWgmmaRowBytes * (op.n + (op.operands == MmaOperands::ss ? op.m : 0))});
   }
-  cta.in_flight().add(
-      std::make_unique<TensorMma>(cta, where, op, d, a, b, accumulate, scale_input_d),
-      cta.current_thread().tensor);
+  cta.in_flight().add(std::make_unique<TensorMma>(cta, where, op, d, a, b, accumulate, form),
+                      cta.current_thread().tensor);
 }
 
 /// Arrives at an mbarrier when the thread's products so far have landed.
@@ -312,14 +346,14 @@ bool check_matrix(Cta& cta, Instruction instruction, char const* name, std::uint
   return true;
 }
 
-void tcgen05_mma(Tcgen05Kind kind, MmaOperands operands, int ctas, std::uint32_t d, std::uint64_t a,
+void tcgen05_mma(Tcgen05Kind kind, Tcgen05Form const& form, std::uint32_t d, std::uint64_t a,
                  std::uint64_t b_descriptor, std::uint32_t instruction_descriptor, bool accumulate,
-                 int scale_input_d, SourceLocation where) {
+                 SourceLocation where) {
   Cta& cta = current_cta();
-  check_tcgen05(cta, kMma, ctas, where);
+  check_tcgen05(cta, kMma, form.ctas, where);
   cta.note(kMma, where);
-  MmaSpec const op = decode(cta, kind, operands, ctas, instruction_descriptor, where);
-  start(cta, op, d, a, b_descriptor, accumulate, scale_input_d, where);
+  MmaSpec const op = decode(cta, kind, form, instruction_descriptor, where);
+  start(cta, op, d, a, b_descriptor, accumulate, form, where);
 }
 
 void tcgen05_commit(std::uint32_t mbarrier, int ctas, std::uint16_t cta_mask,

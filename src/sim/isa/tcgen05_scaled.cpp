@@ -23,6 +23,8 @@ namespace {
 
 constexpr Instruction kScaledMma = Instruction::tcgen05_mma;
 constexpr std::uint8_t kAllLanes = 0xff;
+/// Columns of tensor memory that a row of A takes: 32 bytes.
+constexpr int kColumnsOfA = kWgmmaRowBytes / 4;
 
 /// The scales of an operand.
 struct Scales {
@@ -35,10 +37,16 @@ struct Scales {
   }
 };
 
+/// A: in shared memory, or from an address of tensor memory on.
+struct OperandA {
+  SharedOperand shared;
+  TensorAddr address = 0;
+};
+
 class TensorScaledMma final : public InFlight {
  public:
   TensorScaledMma(Cta& cta, SourceLocation where, ScaledMmaSpec const& op, TensorAddr d,
-                  SharedOperand const& a, SharedOperand const& b, Scales const& scale_a,
+                  OperandA const& a, SharedOperand const& b, Scales const& scale_a,
                   Scales const& scale_b, bool accumulate)
       : InFlight(kScaledMma, cta, where),
         op_(op),
@@ -51,16 +59,17 @@ class TensorScaledMma final : public InFlight {
     shape = static_cast<std::uint32_t>(op.m << 16 | op.n << 7 | extent_k(op));
     cost = {.engine = Cost::Engine::tensor,
             // Of a pair each tensor core does half, at the same time.
-            .bytes = 1.0 * kWgmmaRowBytes * (op.n + op.m) / op.ctas,
+            .bytes = 1.0 * kWgmmaRowBytes * (op.n + (op.a_in_tensor_memory ? 0 : op.m)) / op.ctas,
             .multiply_adds = 1.0 * op.m * op.n * 16 / op.ctas,  // as of 16-bit types: K of 32 bytes
             .accumulates = accumulate};
     for (Cta const* const of : computing(cta, op.ctas)) ranks_.push_back(of->rank());
     std::sort(ranks_.begin(), ranks_.end());
     for (int const rank : ranks_) {
-      if (cta.checking()) {
-        append_ranges(a_, rank, reads);
-        append_ranges(b_, rank, reads);
-      }
+      if (cta.checking()) append_ranges(b_, rank, reads);
+      if (op.a_in_tensor_memory)
+        tensor_reads.push_back({rank, kAllLanes, tensor_column(a_.address), kColumnsOfA});
+      else if (cta.checking())
+        append_ranges(a_.shared, rank, reads);
       TensorRange const result{rank, kAllLanes, tensor_column(d), op.n};
       tensor_writes.push_back(result);
       if (accumulate) tensor_reads.push_back(result);
@@ -92,7 +101,12 @@ class TensorScaledMma final : public InFlight {
     static thread_local std::vector<std::uint32_t> tile;  // (m, n)
     ScaledMmaSpec op = op_;
     op.m /= op.ctas, op.ctas = 1;
-    gather(a_, own.shared(), a.row);
+    if (op.a_in_tensor_memory) {
+      for (int row = 0; row < op.m; ++row)
+        std::memcpy(a.row[row], memory.at(row, tensor_column(a_.address)), kWgmmaRowBytes);
+    } else {
+      gather(a_.shared, own.shared(), a.row);
+    }
     read_scales(own, "A", scale_a_, a);
     read_scales(own, "B", scale_b_, b);
     tile.resize(static_cast<std::size_t>(op.m * op.n));
@@ -134,7 +148,7 @@ class TensorScaledMma final : public InFlight {
 
   ScaledMmaSpec op_;
   TensorAddr d_;
-  SharedOperand a_;
+  OperandA a_;
   SharedOperand b_;
   Scales scale_a_;
   Scales scale_b_;
@@ -143,13 +157,14 @@ class TensorScaledMma final : public InFlight {
 };
 
 /// The instruction that a descriptor means; ends the cluster where it means none.
-Tcgen05ScaledInstruction decode(Cta& cta, ScaledMmaKind kind, int block, int ctas,
-                                std::uint32_t bits, SourceLocation where) {
+Tcgen05ScaledInstruction decode(Cta& cta, ScaledMmaKind kind, MmaOperands operands, int block,
+                                int ctas, std::uint32_t bits, SourceLocation where) {
   auto const invalid = [&](std::string const& why) {
     cta.fail(FindingKind::invalid_operand, where, cta.here(),
              fmt::format("the instruction descriptor {:#010x}: {}", bits, why));
   };
-  Tcgen05ScaledInstruction const instruction = decode_tcgen05_scaled(kind, block, bits, ctas);
+  Tcgen05ScaledInstruction const instruction =
+      decode_tcgen05_scaled(kind, block, bits, ctas, operands == MmaOperands::ts);
   if (instruction.unknown != 0)
     invalid(fmt::format("bits {:#010x} are none that the simulated machine has for kind {}",
                         instruction.unknown, to_string(kind)));
@@ -180,28 +195,33 @@ bool check_place(Cta& cta, char const* name, int ctas, TensorAddr address, int c
 
 }  // namespace
 
-void tcgen05_mma_scaled(ScaledMmaKind kind, int block, int ctas, std::uint32_t d,
-                        std::uint64_t a_descriptor, std::uint64_t b_descriptor,
+void tcgen05_mma_scaled(ScaledMmaKind kind, MmaOperands operands, int block, int ctas,
+                        std::uint32_t d, std::uint64_t a_operand, std::uint64_t b_descriptor,
                         std::uint32_t instruction_descriptor, std::uint32_t scale_a,
                         std::uint32_t scale_b, bool accumulate, SourceLocation where) {
   Cta& cta = current_cta();
   check_tcgen05(cta, kScaledMma, ctas, where);
   cta.note(kScaledMma, where);
-  auto const [op, ids, unknown] = decode(cta, kind, block, ctas, instruction_descriptor, where);
+  auto const [op, ids, unknown] =
+      decode(cta, kind, operands, block, ctas, instruction_descriptor, where);
   int const rows = op.m / ctas;
-  SharedOperand a{.extent = rows, .element_bytes = 1}, b{.extent = op.n / ctas, .element_bytes = 1};
+  OperandA a{{.extent = rows, .element_bytes = 1}, static_cast<TensorAddr>(a_operand)};
+  SharedOperand b{.extent = op.n / ctas, .element_bytes = 1};
   Scales const of_a{scale_a, rows, ids.a}, of_b{scale_b, op.n, ids.b};
-  if (!check_pair(cta, kScaledMma, ctas, where) ||
-      !check_matrix(cta, kScaledMma, "B", b_descriptor, b, where, ctas) ||
-      !check_matrix(cta, kScaledMma, "A", a_descriptor, a, where, ctas) ||
+  if (!check_pair(cta, kScaledMma, ctas, where)) return;
+  bool const a_fits = op.a_in_tensor_memory
+                          ? check_place(cta, "A", ctas, a.address, kColumnsOfA, where)
+                          : check_matrix(cta, kScaledMma, "A", a_operand, a.shared, where, ctas);
+  if (!a_fits || !check_matrix(cta, kScaledMma, "B", b_descriptor, b, where, ctas) ||
       !check_place(cta, "scales of A", ctas, scale_a, scale_columns(rows), where) ||
       !check_place(cta, "scales of B", ctas, scale_b, scale_columns(op.n), where) ||
       !check_place(cta, "D", ctas, d, op.n, where))
     return;
   if (cta.counting()) {
-    cta.observers().worked(kScaledMma, where,
-                           {.fused_multiply_adds = std::int64_t{op.m} * op.n * extent_k(op),
-                            .shared_bytes = kWgmmaRowBytes * (op.n + op.m)});
+    cta.observers().worked(
+        kScaledMma, where,
+        {.fused_multiply_adds = std::int64_t{op.m} * op.n * extent_k(op),
+         .shared_bytes = kWgmmaRowBytes * (op.n + (op.a_in_tensor_memory ? 0 : op.m))});
   }
   cta.in_flight().add(
       std::make_unique<TensorScaledMma>(cta, where, op, d, a, b, of_a, of_b, accumulate),

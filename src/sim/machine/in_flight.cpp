@@ -119,8 +119,34 @@ bool InFlightQueue::admit(InFlight& operation) {
 }
 
 std::string InFlightQueue::order_text(InFlight const& operation, bool read) const {
-  if (operation.is_committed())
+  if (operation.is_committed()) {
+    InFlight const* covering = nullptr;  // best in the CTA that is to wait
+    int const here = cluster_.current().cta->rank();
+    for (auto const& commit : operations_) {
+      auto const& covered = commit->covers;
+      if (std::find(covered.begin(), covered.end(), &operation) != covered.end() &&
+          (covering == nullptr || commit->mbarrier.cta == here))
+        covering = commit.get();
+    }
+    if (covering != nullptr && covering->mbarrier.cta != here)
+      return fmt::format(
+          "a tcgen05_commit_multicast in the place of the tcgen05_commit after it ({}), to CTA {} of the cluster, "
+          "too, and a wait for its mbarrier there, would order them",
+          place_text(covering->where), here);
+    MbarrierState const* const mbarrier =
+        covering == nullptr ? nullptr : cluster_.cta(here).mbarrier_at(covering->mbarrier.address);
+    if (mbarrier != nullptr) {
+      auto const there =
+          std::find_if(mbarrier->landed.begin(), mbarrier->landed.end(),
+                       [&](Landed const& landed) { return landed.operation == covering; });
+      std::int64_t const phase = there == mbarrier->landed.end() ? mbarrier->phase : there->phase;
+      return fmt::format(
+          "a wait for phase {} of {}, of parity {}, at which the tcgen05_commit after it ({}) arrives, would order them",
+          phase, cluster_.cta(here).shared_place(mbarrier->address), phase % 2,
+          place_text(covering->where));
+    }
     return "a tcgen05_commit after it by that thread, and a wait for its mbarrier, would order them";
+  }
   if (operation.by_warp()) {
     return fmt::format(
         "a tcgen05_wait_{} by the warp that issued it, and the tcgen05 fences around a barrier or an "

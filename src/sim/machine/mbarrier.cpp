@@ -312,6 +312,14 @@ void Cta::mbarrier_waiters(std::vector<std::string>& clauses) const {
       }
     }
   }
+  // Bytes that somebody may be waiting for elsewhere.
+  for (auto const& mbarrier : mbarriers_) {
+    std::int64_t const more =
+        cluster_.in_flight().bytes_for(rank_, mbarrier->address) - mbarrier->tx;
+    if (more > 0 && mbarrier->waiters.empty())
+      clauses.push_back(fmt::format("mbarrier {} gets {} bytes more than it expects",
+                                    own_place(mbarrier->address), more));
+  }
 }
 
 }  // namespace tegula::sim

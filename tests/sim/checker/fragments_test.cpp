@@ -5,6 +5,7 @@
 #include <array>
 
 #include "broken_kernel.hpp"
+#include "operand_tiles.hpp"
 #include "tegula/arch/fence.hpp"
 #include "tegula/arch/tcgen05.hpp"
 #include "tegula/arch/wgmma.hpp"
@@ -46,14 +47,7 @@ struct HoldsOnTheStack {
   using Params = Buffers;
   using TileA = SharedTile<std::uint16_t, swizzled_operand(16, 64, 64, 1)>;
   using TileB = SharedTile<std::uint16_t, swizzled_operand(16, 64, 64, 1)>;
-  struct SharedStorage {
-    TileA a;
-    TileB b;
-    template <class F> void name_buffers(F&& name) {
-      name("A", a);
-      name("B", b);
-    }
-  };
+  using SharedStorage = OperandTiles<TileA, TileB>;
   static constexpr int threads = 128;
 
   static void fill(SharedStorage& smem) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "broken_kernel.hpp"
+#include "operand_tiles.hpp"
 #include "tegula/arch/fence.hpp"
 #include "tegula/arch/setmaxnreg.hpp"
 #include "tegula/arch/wgmma.hpp"
@@ -23,14 +24,7 @@ struct BrokenWgmma {
   using Params = Buffers;
   using TileA = SharedTile<std::uint16_t, swizzled_operand(16, 64, 64, 1)>;
   using TileB = SharedTile<std::uint16_t, swizzled_operand(16, 16, 64, 1)>;
-  struct SharedStorage {
-    TileA a;
-    TileB b;
-    template <class F> void name_buffers(F&& name) {
-      name("A", a);
-      name("B", b);
-    }
-  };
+  using SharedStorage = OperandTiles<TileA, TileB>;
   static constexpr int threads = 128;
 
   /// Writes zeros to all of a tile but the first `left_out` bytes.
@@ -450,10 +444,7 @@ TEST(WgmmaChecker, RegistersThatOperationsShareCountOnce) {
 struct TooLargeForTheLaunch : BrokenWgmma {
   static constexpr int threads = 384;
   using TileB = SharedTile<std::uint16_t, swizzled_operand(16, 256, 64, 1)>;
-  struct SharedStorage {
-    TileA a;
-    TileB b;
-  };
+  using SharedStorage = OperandTiles<TileA, TileB>;
   void operator()(Params const&, SharedStorage& smem) const {
     if (thread_idx() >= 128) return;
     clear(smem.a);

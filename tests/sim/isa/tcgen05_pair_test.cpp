@@ -106,6 +106,19 @@ TEST(Tcgen05Pair, IsTheSameAtEverySchedule) {
       blackwell());
 }
 
+TEST(Tcgen05Pair, LeavesLanesAsTheyAre) {
+  expect_product<TensorProduct{
+      .a = DType::bf16, .b = DType::bf16, .m = 256, .n = 32, .ctas = 2, .leaves = true}>();
+  expect_product<TensorProduct{.a = DType::e4m3,
+                               .b = DType::e4m3,
+                               .m = 128,
+                               .n = 64,
+                               .a_tmem = true,
+                               .ctas = 2,
+                               .issuer = 1,
+                               .leaves = true}>();
+}
+
 TEST(Tcgen05Pair, SpecsThatAreNoneAreRefused) {
   auto const spec = [](int m, int n, MmaOperands operands = MmaOperands::ss) {
     return tensor_memory_mma(DType::bf16, DType::bf16, DType::f32, m, n, Major::k, Major::k,
@@ -114,7 +127,7 @@ TEST(Tcgen05Pair, SpecsThatAreNoneAreRefused) {
   EXPECT_EQ(spec(256, 256).ctas, 2);
   for (int const m : {128, 256}) {
     Tcgen05Instruction const read = decode_tcgen05_instruction(
-        Tcgen05Kind::f16, MmaOperands::ss, tcgen05_instruction_descriptor(spec(m, 64)), 2);
+        Tcgen05Kind::f16, {.ctas = 2}, tcgen05_instruction_descriptor(spec(m, 64)));
     EXPECT_EQ(read.spec, spec(m, 64));
     EXPECT_EQ(read.unknown, 0u);
   }

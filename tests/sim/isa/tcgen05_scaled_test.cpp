@@ -19,6 +19,7 @@
 #include "tegula/arch/tcgen05_cp.hpp"
 #include "tegula/arch/tcgen05_descriptor.hpp"
 #include "tegula/arch/tcgen05_scaled_descriptor.hpp"
+#include "tegula/numeric/rounded_bits.hpp"
 #include "tegula/sim/launch.hpp"
 #include "tegula/tensor/descriptor.hpp"
 #include "tegula/tensor/shared_tile.hpp"
@@ -171,7 +172,8 @@ template <ScaledMmaSpec S> struct ScaledProduct {
   using Params = Words;
   static constexpr int threads = 128, n = S.n, steps = 4;
   static constexpr int per_step = scales(S), blocks = steps * per_step / 4;
-  static constexpr int scales_b = 4 * blocks, columns_d = 8 * blocks;  // columns; A's begin at 0
+  // Columns; A's scales begin at 0.
+  static constexpr int scales_b = 4 * blocks, columns_d = 8 * blocks, columns_a = columns_d + n;
   struct SharedStorage {
     SharedTile<std::uint8_t, swizzled_operand(8, 128, 128, 1)> a;
     SharedTile<std::uint8_t, swizzled_operand(8, n, 128, 1)> b;
@@ -235,11 +237,18 @@ template <ScaledMmaSpec S> struct ScaledProduct {
       auto const column = static_cast<TensorAddr>(4 * (first / 4));
       ScaleIds const ids{first % 4, is(Mistake::wrong_instruction) && per_step > 1 ? 1 : first % 4};
       TensorAddr const lane = tensor_address(is(Mistake::wrong_scale_lane) ? 32 : 0, 0);
-      tcgen05_mma_scaled<S>(
-          base + columns_d,
-          matrix_descriptor<DescriptorForm::tcgen05>(domain_offset(sA, 0, 32 * step)),
-          matrix_descriptor<DescriptorForm::tcgen05>(domain_offset(sB, 0, 32 * step)),
-          base + column + lane, base + scales_b + column, ids, step > 0);
+      std::uint64_t const of_b =
+          matrix_descriptor<DescriptorForm::tcgen05>(domain_offset(sB, 0, 32 * step));
+      if constexpr (S.a_in_tensor_memory) {
+        tcgen05_mma_scaled_ts<S>(base + columns_d, base + columns_a + tensor_address(0, 8 * step),
+                                 of_b, base + column + lane, base + scales_b + column, ids,
+                                 step > 0);
+      } else {
+        tcgen05_mma_scaled<S>(
+            base + columns_d,
+            matrix_descriptor<DescriptorForm::tcgen05>(domain_offset(sA, 0, 32 * step)), of_b,
+            base + column + lane, base + scales_b + column, ids, step > 0);
+      }
     }
     if (is(Mistake::copied_too_late))
       tcgen05_cp<kScales>(base, rows16_descriptor(shared_address(smem.scale_b[0])));
@@ -259,6 +268,17 @@ template <ScaledMmaSpec S> struct ScaledProduct {
     if (mistake != Mistake::no_proxy_fence) fence_proxy_async_shared();
     cta::sync();
     TensorAddr const base = ld_shared<std::uint32_t>(shared_address(&smem.tmem));
+    if constexpr (S.a_in_tensor_memory) {
+      std::uint32_t row[32];
+      for (int i = 0; i < 32; ++i)
+        row[i] = ld_global<std::uint32_t>(p.in + 1 + 32 * thread_idx() + i);
+      tcgen05_st<TensorShape::lanes32_bits32, 32>(row,
+                                                  base + columns_a + tensor_address(32 * warp, 0));
+      tcgen05_wait_st();
+      tcgen05_fence_before_thread_sync();
+      cta::sync();
+      tcgen05_fence_after_thread_sync();
+    }
     if (thread_idx() == 0) multiply(smem, base, mistake);
     cta::sync();  // all is in flight
     if (mistake != Mistake::read_too_early) mbarrier_wait_parity(done, 0);
@@ -307,20 +327,6 @@ template <ScaledMmaSpec S> struct Problem {
     seed_ = seed_ * 1664525u + 1013904223u;
     return static_cast<int>((seed_ >> 16) % static_cast<std::uint32_t>(count));
   }
-  static std::uint32_t code_of(DType type, float x) {
-    switch (type) {
-      case DType::e4m3:
-        return to_float_e4m3(x).bits;
-      case DType::e5m2:
-        return to_float_e5m2(x).bits;
-      case DType::e2m3:
-        return to_float_e2m3(x).bits;
-      case DType::e3m2:
-        return to_float_e3m2(x).bits;
-      default:
-        return to_float_e2m1(x).bits;
-    }
-  }
   std::vector<float> operand(int rows, DType type) {
     std::vector<float> values(static_cast<std::size_t>(rows * k));
     for (float& x : values) x = static_cast<float>(draw(9) - 4);
@@ -331,7 +337,7 @@ template <ScaledMmaSpec S> struct Problem {
       std::uint32_t words[4] = {};
       for (int bit = unit * bits(type); bit < 128; ++bit) words[bit / 32] |= 1u << bit % 32;
       for (int i = 0; i < unit * bits(type); ++i) {
-        std::uint32_t const code = code_of(type, at(values, first + i / bits(type)));
+        std::uint32_t const code = rounded_bits(type, at(values, first + i / bits(type)));
         words[i / 32] |= (code >> i % bits(type) & 1) << i % 32;
       }
       in.insert(in.end(), words, words + 4);
@@ -386,6 +392,10 @@ TEST(Tcgen05Scaled, MultipliesEveryKind) {
   expect_product<scaled_mma(DType::e4m3, DType::e2m1, DType::ue8m0, 32, 24)>();
   expect_product<scaled_mma(DType::e2m1, DType::e2m1, DType::ue8m0, 32, 128)>();
   expect_product<scaled_mma(DType::e2m1, DType::e2m1, DType::ue8m0, 16, 16)>();
+  // A in tensor memory.
+  expect_product<scaled_mma(DType::e4m3, DType::e2m3, DType::ue8m0, 32, 16, 1, true)>();
+  expect_product<scaled_mma(DType::e2m1, DType::e2m1, DType::ue8m0, 32, 64, 1, true)>();
+  expect_product<scaled_mma(DType::e2m1, DType::e2m1, DType::ue4m3, 16, 8, 1, true)>();
   expect_product<nvf4(64)>();
 }
 
@@ -496,6 +506,8 @@ TEST(Tcgen05Scaled, RefusesWhatIsNone) {
   EXPECT_NE(refused(DType::e3m2, DType::ue8m0, 16, 64).find("each 32 elements"), std::string::npos);
   EXPECT_NE(refused(DType::bf16, DType::ue8m0, 32, 64).find("e2m3"), std::string::npos);
   EXPECT_EQ(refused(DType::e4m3, DType::ue8m0, 32, 64), "");
+  EXPECT_THROW(scaled_mma(DType::e2m3, DType::e4m3, DType::ue8m0, 32, 64, 1, true), layout_error)
+      << "of 6 bits in tensor memory";
 }
 
 }  // namespace

@@ -267,6 +267,32 @@ TEST(Tcgen05Mma, ScalesItsAccumulators) {
       .a = DType::tf32, .b = DType::tf32, .m = 64, .n = 8, .a_tmem = true, .scale_input_d = 1}>();
 }
 
+// All lanes are used, whatever m is: the columns of D lie in parts.
+TEST(Tcgen05Mma, KeepsWeightsStationary) {
+  using enum DType;
+  expect_product<TensorProduct{.a = bf16, .b = bf16, .m = 32, .n = 64, .stationary = true}>();
+  expect_product<TensorProduct{.a = e4m3, .b = e2m1, .m = 64, .n = 128, .stationary = true}>();
+  expect_product<TensorProduct{.a = tf32, .b = tf32, .m = 128, .n = 64, .stationary = true}>();
+  expect_product<TensorProduct{
+      .a = f16, .b = f16, .m = 64, .n = 64, .b_mn = true, .d = f16, .stationary = true}>();
+  expect_product<TensorProduct{
+      .a = u8, .b = s8, .m = 32, .n = 128, .d = s32, .saturate = true, .stationary = true}>();
+  expect_product<TensorProduct{
+      .a = bf16, .b = bf16, .m = 32, .n = 64, .a_tmem = true, .stationary = true}>();
+  expect_product<TensorProduct{
+      .a = e5m2, .b = e4m3, .m = 64, .n = 64, .a_tmem = true, .stationary = true}>();
+}
+
+TEST(Tcgen05Mma, LeavesLanesAsTheyAre) {
+  using enum DType;
+  expect_product<TensorProduct{.a = bf16, .b = bf16, .m = 128, .n = 16, .leaves = true}>();
+  expect_product<TensorProduct{.a = e4m3, .b = e5m2, .m = 64, .n = 24, .leaves = true}>();
+  expect_product<TensorProduct{
+      .a = f16, .b = f16, .m = 128, .n = 16, .a_tmem = true, .d = f16, .leaves = true}>();
+  expect_product<TensorProduct{
+      .a = tf32, .b = tf32, .m = 64, .n = 8, .scale_input_d = 2, .leaves = true}>();
+}
+
 TEST(Tcgen05Mma, ReadsOperandsOfEitherMajor) {
   expect_product<TensorProduct{
       .a = DType::bf16, .b = DType::bf16, .m = 128, .n = 64, .a_mn = true}>();
@@ -294,7 +320,7 @@ TEST(Tcgen05Mma, ReadsAFromTensorMemory) {
 void expect_read_back(Tcgen05Kind kind, MmaSpec const& spec) {
   EXPECT_EQ(tcgen05_kind(spec), kind);
   Tcgen05Instruction const read =
-      decode_tcgen05_instruction(kind, MmaOperands::ss, tcgen05_instruction_descriptor(spec));
+      decode_tcgen05_instruction(kind, {}, tcgen05_instruction_descriptor(spec));
   EXPECT_EQ(read.spec, spec);
   EXPECT_EQ(read.unknown, 0u);
 }
@@ -313,9 +339,8 @@ template <Tcgen05Kind K> struct StartsByBits {
     std::uint64_t const matrix = std::uint64_t{tcgen05_descriptor_high({0, 256, 128})} << 32 |
                                  WgmmaDescriptor{0, 256, 128}.low() |
                                  shared_address(smem.operand) >> 4;
-    sim::tcgen05_mma(K, MmaOperands::ss, 1, ld_shared<std::uint32_t>(shared_address(&smem.tmem)),
-                     matrix, matrix, ld_global<std::uint32_t>(p.in), false, 0,
-                     SourceLocation::current());
+    sim::tcgen05_mma(K, {}, ld_shared<std::uint32_t>(shared_address(&smem.tmem)), matrix, matrix,
+                     ld_global<std::uint32_t>(p.in), false, SourceLocation::current());
   }
 };
 template <Tcgen05Kind K> std::string refusal_of_bits(std::uint32_t bits) {
@@ -371,7 +396,74 @@ TEST(Tcgen05Mma, SpecsThatAreNoneAreRefused) {
   EXPECT_THROW(spec(bf16, bf16, f16, 64, 16), layout_error);
   EXPECT_THROW(spec(tf32, tf32, f16, 64, 16), layout_error);
   EXPECT_THROW(spec(e2m1, e4m3, f32, 64, 16, 1, MmaOperands::ts), layout_error);
+  EXPECT_THROW(spec(bf16, bf16, f32, 32, 64), layout_error) << "weight-stationary only";
+  EXPECT_EQ(weight_stationary_mma(bf16, bf16, f32, 32, 64).m, 32);
+  EXPECT_THROW(weight_stationary_mma(bf16, bf16, f32, 16, 64), layout_error);
+  EXPECT_THROW(weight_stationary_mma(bf16, bf16, f32, 64, 32), layout_error);
+  EXPECT_THROW(weight_stationary_mma(s8, s8, f32, 64, 64), layout_error);
   EXPECT_EQ(spec(e4m3, e2m1, f32, 64, 16, 1, MmaOperands::ts).k, 32);
+}
+
+/// A product that leaves the lanes of `Left` as they are, of accumulators that nobody has written.
+template <std::uint32_t Left> struct LoadsWhatIsLeft {
+  using Params = Words;
+  static constexpr int threads = 32;
+  static constexpr MmaSpec op = tensor_memory_mma(DType::bf16, DType::bf16, DType::f32, 128, 16);
+  struct SharedStorage {
+    SharedTile<std::uint16_t, swizzled_operand(16, 128, 16, 1)> a;
+    SharedTile<std::uint16_t, swizzled_operand(16, 16, 16, 1)> b;
+    Mbarrier done;
+    std::uint32_t tmem;
+    template <class F> void name_buffers(F&& name) {
+      name("A", a);
+      name("B", b);
+      name("done", done);
+      name("tmem", tmem);
+    }
+  };
+  TEGULA_DEVICE void operator()(Words const& p, SharedStorage& smem) const {
+    auto const sA = tensor(smem.a);
+    auto const sB = tensor(smem.b);
+    for (int i = thread_idx(); i < 128 * 16; i += 32) sA(i / 16, i % 16) = std::uint16_t{0};
+    for (int i = thread_idx(); i < 16 * 16; i += 32) sB(i / 16, i % 16) = std::uint16_t{0};
+    SharedAddr const done = shared_address(&smem.done);
+    if (thread_idx() == 0) {
+      mbarrier_init(done, 1);
+      fence_mbarrier_init();
+    }
+    tcgen05_alloc<32>(shared_address(&smem.tmem));
+    fence_proxy_async_shared();
+    warp::sync();
+    TensorAddr const d = ld_shared<std::uint32_t>(shared_address(&smem.tmem));
+    if (thread_idx() == 0) {
+      tcgen05_mma<op>(d, matrix_descriptor<DescriptorForm::tcgen05>(sA),
+                      matrix_descriptor<DescriptorForm::tcgen05>(sB), false,
+                      DisabledLanes<>{{Left, 0, 0, 0}});
+      tcgen05_commit(done);
+    }
+    mbarrier_wait_parity(done, 0);
+    tcgen05_fence_after_thread_sync();
+    std::uint32_t r[8];
+    tcgen05_ld<TensorShape::lanes32_bits32, 8>(r, d);
+    tcgen05_wait_ld();
+    for (int i = 0; i < 8; ++i) st_global(p.out + 8 * thread_idx() + i, r[i]);
+    tcgen05_dealloc<32>(d);
+  }
+};
+template <std::uint32_t Left> std::vector<sim::Finding> findings_of_left_lanes() {
+  sim::Options options = blackwell();
+  options.throw_on_finding = false;
+  sim::Machine machine(options);
+  auto* const out = static_cast<std::uint32_t*>(machine.allocate(4 * 32 * 8, "out"));
+  return sim::launch<LoadsWhatIsLeft<Left>>(machine, Dim3{}, Words{.in = out, .out = out}).findings;
+}
+
+// The checker knows tensor memory by 16 lanes: those all of which are left are not written.
+TEST(Tcgen05Mma, LanesThatItLeavesAreNotWritten) {
+  EXPECT_TRUE(findings_of_left_lanes<0>().empty());
+  auto const findings = findings_of_left_lanes<0xffff0000u>();
+  ASSERT_FALSE(findings.empty());
+  EXPECT_EQ(findings[0].kind, sim::FindingKind::uninitialized_read);
 }
 
 TEST(Tcgen05Mma, DescriptorsSayWhatTheyAreMadeFrom) {
@@ -382,7 +474,7 @@ TEST(Tcgen05Mma, DescriptorsSayWhatTheyAreMadeFrom) {
           MmaSpec const spec =
               tensor_memory_mma(type, type, DType::f32, m, n, Major::k, Major::k, operands);
           Tcgen05Instruction const read = decode_tcgen05_instruction(
-              tcgen05_kind(spec), operands, tcgen05_instruction_descriptor(spec));
+              tcgen05_kind(spec), {.operands = operands}, tcgen05_instruction_descriptor(spec));
           EXPECT_EQ(read.spec, spec);
           EXPECT_EQ(read.unknown, 0u);
         }

@@ -13,6 +13,7 @@
 #include "tegula/arch/dim3.hpp"
 #include "tegula/atom/mma_spec.hpp"
 #include "tegula/numeric/dtype.hpp"
+#include "tegula/numeric/rounded_bits.hpp"
 #include "tegula/sim/launch.hpp"
 
 /// Kernels of tensor memory as tests run them: words in, words out.
@@ -45,34 +46,11 @@ using ElementBits =
     std::conditional_t<Bits == 8, std::uint8_t,
                        std::conditional_t<Bits == 16, std::uint16_t, std::uint32_t>>;
 
+/// The bits of an integer as an element of any type.
 inline std::uint32_t code_of(DType type, int value) {
-  float const x = static_cast<float>(value);
-  switch (type) {
-    case DType::f16:
-      return to_half(x).bits;
-    case DType::bf16:
-      return to_bfloat16(x).bits;
-    case DType::e4m3:
-      return to_float_e4m3(x).bits;
-    case DType::e5m2:
-      return to_float_e5m2(x).bits;
-    case DType::e2m3:
-      return to_float_e2m3(x).bits;
-    case DType::e3m2:
-      return to_float_e3m2(x).bits;
-    case DType::e2m1:
-      return to_float_e2m1(x).bits;
-    case DType::s8:
-    case DType::u8:
-      return static_cast<std::uint8_t>(value);
-    case DType::s32:
-      return static_cast<std::uint32_t>(value);
-    default: {
-      std::uint32_t bits = 0;
-      std::memcpy(&bits, &x, 4);
-      return bits;
-    }
-  }
+  if (type == DType::s8 || type == DType::u8) return static_cast<std::uint8_t>(value);
+  if (type == DType::s32) return static_cast<std::uint32_t>(value);
+  return rounded_bits(type, static_cast<float>(value));
 }
 
 /// Integers, at most `most` from 0, whose sums are exact.
@@ -114,7 +92,8 @@ inline void append_operand(std::vector<std::uint32_t>& in, DType type,
 
 /// Of small integers, by a kernel of the spec `Kernel::op` in two steps along k, whose `in` says
 /// whether it accumulates, and holds D, A (m, k) and B (n, k), a word an element. Accumulators of a
-/// spec that saturates are near the limits; the first step divides them by 2^`scale_input_d`.
+/// spec that saturates are near the limits; the first step divides them by 2^`scale_input_d`. What
+/// the kernel keeps (`Kernel::keeps`) stays as it was.
 template <class Kernel> void expect_products(Dim3 grid = {}, int scale_input_d = 0) {
   constexpr int m = Kernel::m, n = Kernel::n, k = Kernel::k;
   constexpr MmaSpec op = Kernel::op;
@@ -154,6 +133,7 @@ template <class Kernel> void expect_products(Dim3 grid = {}, int scale_input_d =
             if (saturates)
               expected = std::clamp<std::int64_t>(expected, Limits::min(), Limits::max());
           }
+          if (Kernel::keeps(row, column)) expected = d[place];
           ASSERT_EQ(out[place] & mask, code_of(op.d, static_cast<int>(expected)))
               << "row " << row << ", column " << column;
         }

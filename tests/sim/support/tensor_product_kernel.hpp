@@ -27,13 +27,18 @@ struct TensorProduct {
   int copies = 2;  ///< of A in tensor memory, where it lies there twice; 1: the second is zeros
   DType d = DType::f32;
   bool negate_a = false, negate_b = false, saturate = false;
-  int scale_input_d = 0;  ///< of the first step
+  int scale_input_d = 0;    ///< of the first step
+  bool stationary = false;  ///< tcgen05.mma.ws
+  bool leaves = false;      ///< some lanes of D as they are
 };
 
 constexpr MmaSpec spec_of(TensorProduct const& p) {
-  MmaSpec spec = tensor_memory_mma(p.a, p.b, p.d, p.m, p.n, major(p.a_mn), major(p.b_mn),
-                                   p.a_tmem ? MmaOperands::ts : MmaOperands::ss, p.ctas,
-                                   p.saturate ? MmaVariant::saturate : MmaVariant::plain);
+  MmaOperands const operands = p.a_tmem ? MmaOperands::ts : MmaOperands::ss;
+  MmaVariant const variant = p.saturate ? MmaVariant::saturate : MmaVariant::plain;
+  MmaSpec spec = p.stationary ? weight_stationary_mma(p.a, p.b, p.d, p.m, p.n, major(p.a_mn),
+                                                      major(p.b_mn), operands, variant)
+                              : tensor_memory_mma(p.a, p.b, p.d, p.m, p.n, major(p.a_mn),
+                                                  major(p.b_mn), operands, p.ctas, variant);
   spec.negate_a = p.negate_a;
   spec.negate_b = p.negate_b;
   return spec;
@@ -47,7 +52,8 @@ template <TensorProduct P> struct Multiplies {
   static constexpr int threads = 128;
   static constexpr int m = P.m, n = P.n, k = 2 * op.k;
   static constexpr int own_m = m / P.ctas, own_n = n / P.ctas;  // of each CTA's operands
-  static constexpr int columns = P.ctas == 2 && m == 128 ? n / 2 : n;
+  static constexpr bool spread = P.ctas == 1 && m == 64 && !P.stationary;
+  static constexpr int columns = P.stationary ? n * m / 128 : P.ctas == 2 && m == 128 ? n / 2 : n;
   static constexpr int bits = element_bits(op);
   using Element = ElementBits<bits>;
   struct SharedStorage {
@@ -64,16 +70,33 @@ template <TensorProduct P> struct Multiplies {
   };
 
   /// What the thread's lane has of D: `columns` columns of a row, from `first` on. Of 64 rows of
-  /// one CTA each warp has 16; of those of a pair lane 64 + i has the upper columns of row i.
+  /// one CTA each warp has 16, but for those that are weight-stationary: of these, and of 64 rows
+  /// of each CTA of a pair, lane 64 + i has the upper columns of row i. (Of 32 rows lane 32 j + i
+  /// has quarter j of the columns of row i.)
   struct Own {
     int row, first;
     bool any;
   };
   TEGULA_DEVICE static Own own(int rank) {
     int const thread = thread_idx();
-    if constexpr (P.ctas == 1 && m == 64)
-      return {16 * (thread / 32) + thread % 32, 0, thread % 32 < 16};
+    if constexpr (spread) return {16 * (thread / 32) + thread % 32, 0, thread % 32 < 16};
     return {rank * own_m + thread % own_m, thread / own_m * columns, true};
+  }
+  /// Whether the product leaves a lane of a CTA as it is: a group of 16, and some others.
+  TEGULA_DEVICE static constexpr bool left(int cta, int lane) {
+    return P.leaves && (lane / 16 == 2 + cta || lane % 5 == cta);
+  }
+  static constexpr bool keeps(int row, int column) {
+    int const own_row = row % own_m;
+    int const lane = spread ? own_row / 16 * 32 + own_row % 16 : own_row + column / columns * own_m;
+    return left(row / own_m, lane);
+  }
+  TEGULA_DEVICE static constexpr DisabledLanes<P.ctas> left_lanes() {
+    DisabledLanes<P.ctas> lanes;
+    for (int i = 0; i < 128 * P.ctas; ++i) {
+      if (left(i / 128, i % 128)) lanes.words[i / 32] |= 1u << i % 32;
+    }
+    return lanes;
   }
   template <class F> TEGULA_DEVICE static void for_each_step(F&& step) {
     step.template operator()<0>();
@@ -138,13 +161,22 @@ template <TensorProduct P> struct Multiplies {
         constexpr int scale = Step == 0 ? P.scale_input_d : 0;
         std::uint64_t const of_b =
             matrix_descriptor<DescriptorForm::tcgen05>(domain_offset(sB, 0, Step * op.k));
+        bool const adds = accumulate || Step > 0;
         if constexpr (P.a_tmem) {
-          tcgen05_mma_ts<op, scale>(base, base + tensor_address(0, 256 + 8 * Step), of_b,
-                                    accumulate || Step > 0);
+          TensorAddr const of_a = base + tensor_address(0, 256 + 8 * Step);
+          if constexpr (P.leaves) {
+            tcgen05_mma_ts<op, scale>(base, of_a, of_b, adds, left_lanes());
+          } else {
+            tcgen05_mma_ts<op, scale>(base, of_a, of_b, adds);
+          }
         } else {
-          tcgen05_mma<op, scale>(
-              base, matrix_descriptor<DescriptorForm::tcgen05>(domain_offset(sA, 0, Step * op.k)),
-              of_b, accumulate || Step > 0);
+          std::uint64_t const of_a =
+              matrix_descriptor<DescriptorForm::tcgen05>(domain_offset(sA, 0, Step * op.k));
+          if constexpr (P.leaves) {
+            tcgen05_mma<op, scale>(base, of_a, of_b, adds, left_lanes());
+          } else {
+            tcgen05_mma<op, scale>(base, of_a, of_b, adds);
+          }
         }
       });
       if constexpr (P.ctas == 1) {

@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "instruction_kernels.hpp"
+#include "operand_tiles.hpp"
 #include "tegula/arch/wgmma.hpp"
 #include "tegula/tensor/descriptor.hpp"
 #include "tegula/tensor/shared_tile.hpp"
@@ -88,14 +89,7 @@ struct Multiply {
   using Element = ElementBits<element_bits(Instruction::value)>;
   using TileA = SharedTile<Element, OperandA::layout>;
   using TileB = SharedTile<Element, OperandB::layout>;
-  struct SharedStorage {
-    TileA a;
-    TileB b;
-    template <class F> void name_buffers(F&& name) {
-      name("A", a);
-      name("B", b);
-    }
-  };
+  using SharedStorage = OperandTiles<TileA, TileB>;
   static constexpr int threads = 128;
   static constexpr int min_ctas_per_sm = 1;
   static constexpr int architecture = 90;
