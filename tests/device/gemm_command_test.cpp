@@ -23,6 +23,7 @@ namespace tegula {
 namespace {
 
 using nlohmann::json;
+using tegula::testing::kUneven;
 using tegula::testing::Outcome;
 using tegula::testing::run;
 using tegula::testing::run_json;
@@ -145,10 +146,6 @@ TEST(GemmCommand, ExplainsItsChoiceWithoutComputing) {
   EXPECT_THAT(run("gemm --m 64 --n 4095 --trans-a --device sim --explain").output,
               HasSubstr("gemm_sm90 is ruled out: TMA cannot address the problem"));
 }
-
-// 8 tiles of 256 columns on 3 clusters take 3 waves, of 768 columns; with a row of 5 tiles of 240
-// none of the clusters has more than 752.
-std::string const kUneven = "gemm --m 512 --n 1024 --trans-b --sms 6 --tile 128x256 --cluster 2x1";
 
 TEST(GemmCommand, CutsDIntoTilesOfOneWidthOrTwo) {
   json const one = run_json(kUneven + " --k 4096 --explain --widths one")["chosen"];

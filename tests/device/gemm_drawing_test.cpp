@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <vector>
@@ -15,10 +16,13 @@
 namespace tegula {
 namespace {
 
+using nlohmann::json;
+using tegula::testing::kUneven;
 using tegula::testing::Outcome;
 using tegula::testing::run;
 using tegula::testing::run_json;
 using tegula::testing::Scratch;
+using ::testing::HasSubstr;
 
 /// A tile as the tooltip of a drawing has it, and the rectangle that it is about.
 struct DrawnTile {

@@ -33,4 +33,9 @@ inline nlohmann::json run_json(std::string const& arguments) {
   return nlohmann::json::parse(r.output);
 }
 
+/// 8 tiles of 256 columns on 3 clusters take 3 waves, of 768 columns; with a row of 5 tiles of 240
+/// none of the clusters has more than 752.
+inline std::string const kUneven =
+    "gemm --m 512 --n 1024 --trans-b --sms 6 --tile 128x256 --cluster 2x1";
+
 }  // namespace tegula::testing

@@ -10,6 +10,7 @@
 
 #include "tegula/arch/barrier.hpp"
 #include "tegula/arch/fence.hpp"
+#include "tegula/arch/global.hpp"
 #include "tegula/arch/mbarrier.hpp"
 #include "tegula/arch/warp.hpp"
 #include "tegula/numeric/float8.hpp"
