@@ -40,50 +40,50 @@ struct GemmSm90CostModel {
   double multiply_adds_per_cycle =
       2048;  ///< of an SM, for 16-bit operands: wgmma m64n256k16 takes 128 cycles
   double operand_bytes_per_cycle =
-      89.5;  ///< that wgmma reads from shared memory: what narrow tiles wait for
+      90.5;  ///< that wgmma reads from shared memory: what narrow tiles wait for
   // Loads.
-  double sm_bytes_per_cycle = 140;   ///< that one SM takes from L2, ...
-  double basic_share = 0.785;        ///< ... of it where one consumer computes, ...
-  double idle_gain = 1.31;           ///< ... and more, for each part of the SMs that is idle
-  double multicast_cost = 1.5;       ///< of bytes that come by multicast, of those that do not
-  double cooperative_fetch = 1.06;   ///< times as long, where both consumers wait for a stage
-  double zero_row_cycles = 2.71;     ///< of TMA, for a row of zeros in a box
-  double l2_bytes_per_cycle = 8200;  ///< from L2 to all SMs, ...
-  double merged = 0.272;             ///< ... less this part of what is read again
-  double straddling = 1.25;  ///< times as much, of rows that do not begin at a line of L2, ...
-  double sector = 1.89;      ///< ... and this more, at none of its sectors
+  double sm_bytes_per_cycle = 140;    ///< that one SM takes from L2, ...
+  double basic_share = 0.647;         ///< ... of it where one consumer computes, ...
+  double idle_gain = 1.44;            ///< ... and more, for each part of the SMs that is idle
+  double multicast_cost = 1.5;        ///< of bytes that come by multicast, of those that do not
+  double cooperative_fetch = 1.03;    ///< times as long, where both consumers wait for a stage
+  double zero_row_cycles = 2.27;      ///< of TMA, for a row of zeros in a box
+  double l2_bytes_per_cycle = 10600;  ///< from L2 to all SMs, ...
+  double merged = 0.0717;             ///< ... less this part of what is read again
+  double straddling = 1.55;  ///< times as much, of rows that do not begin at a line of L2, ...
+  double sector = 1.67;      ///< ... and this more, at none of its sectors
   double dram_share = 0.98;  ///< of the memory's bandwidth
-  double fetch_latency_cycles = 2370;  ///< until a stage's loads have arrived, at the worst
-  double late_loss = 0.553;  ///< of the main loop, by the share of that time not run ahead
+  double fetch_latency_cycles = 2170;  ///< until a stage's loads have arrived, at the worst
+  double late_loss = 0.533;  ///< of the main loop, by the share of that time not run ahead
   // Beginning and end.
-  double launch_us = 3.64;           ///< of an empty kernel, and the way to its first load
-  double cluster_us = 0.0143;        ///< more, for clusters of two CTAs; for four twice as much
-  double second_us = 0.527;          ///< more, where there are more CTAs than SMs
-  double fill_us = 0.962;            ///< until the first tiles of A and B have arrived
-  double step_us = 0.00903;          ///< of a step along K, whatever it does
-  double epilogue_us = 1.49;         ///< for 128 accumulators a thread, the most there are, ...
-  double least_epilogue_us = 0.366;  ///< ... after what it takes for none
-  double transposed_us = 1.89;       ///< more, for 128 accumulators a thread, where D is transposed
-  double pingpong_us = 0.24;         ///< more, for each tile where consumers take turns
+  double launch_us = 3.57;           ///< of an empty kernel, and the way to its first load
+  double cluster_us = 0.0104;        ///< more, for clusters of two CTAs; for four twice as much
+  double second_us = 0.946;          ///< more, where there are more CTAs than SMs
+  double fill_us = 1.01;             ///< until the first tiles of A and B have arrived
+  double step_us = 0.0113;           ///< of a step along K, whatever it does
+  double epilogue_us = 1.52;         ///< for 128 accumulators a thread, the most there are, ...
+  double least_epilogue_us = 0.364;  ///< ... after what it takes for none
+  double transposed_us = 1.93;       ///< more, for 128 accumulators a thread, where D is transposed
+  double pingpong_us = 0.072;        ///< more, for each tile where consumers take turns
   double read_c_us = 1.0;            ///< more, for 128 accumulators a thread, where beta is not 0
-  double store_tb_per_s = 4.26;      ///< that L2 takes from all SMs
-  double reduction_us = 0.112;       ///< more, where a cluster shares K, ...
-  double reduction_cta_us = 0.0501;  ///< ... for each of the CTAs that do, ...
-  double reduction_tile_us = 4;      ///< ... and for 128 accumulators of each
-  double relaunch_us = 1.61;         ///< more, for each further wave of such clusters
+  double store_tb_per_s = 3.77;      ///< that L2 takes from all SMs
+  double reduction_us = 0.161;       ///< more, where a cluster shares K, ...
+  double reduction_cta_us = 0.035;   ///< ... for each of the CTAs that do, ...
+  double reduction_tile_us = 3.9;    ///< ... and for 128 accumulators of each
+  double relaunch_us = 1.26;         ///< more, for each further wave of such clusters
   // Tiles of two widths, which share fewer operands: not where memory takes more of the tensor
   // cores' time than this, ...
-  double fitted_dram_cooperative = 0.365;
-  double fitted_dram_pingpong = 0.42;
+  double fitted_dram_cooperative = 0.455;
+  double fitted_dram_pingpong = 0.436;
   double fitted_gain =
       0.003;  ///< ... or the busiest SM's share gains less than this, after what ...
   // ... it has been seen to gain of what the shares promise.
-  double fitted_yield_cooperative = 0.98;
-  double fitted_yield_pingpong = 0.211;  ///< less where a CTA works on two tiles at a time
+  double fitted_yield_cooperative = 0.873;
+  double fitted_yield_pingpong = 0.359;  ///< less where a CTA works on two tiles at a time
   // What hides and what does not.
   double uneven_loss =
-      0.53;  ///< of memory's time, where it takes the longest, by the idle share of several waves
-  double overlap_loss = 0.339;  ///< of what hides under something longer, the share that does not
+      0.593;  ///< of memory's time, where it takes the longest, by the idle share of several waves
+  double overlap_loss = 0.337;  ///< of what hides under something longer, the share that does not
   // Meetings that keep the clusters in step.
   int lockstep_steps = 64;  ///< from one to the next, where ...
   int paced_steps = 128;    ///< ... a tile has so many of K, ...

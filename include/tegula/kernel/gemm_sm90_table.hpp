@@ -69,7 +69,6 @@ inline constexpr GemmSm90Config middle_tiles[] = {
     {.block_m = 64, .block_n = 96, .schedule = Schedule::basic, .cluster_m = 2, .split_k = 2},
     {.block_m = 64, .block_n = 128, .schedule = Schedule::basic, .cluster_m = 2, .split_k = 2},
     {.block_m = 64, .block_n = 128, .schedule = Schedule::basic, .cluster_m = 2},
-    {.block_m = 64, .block_n = 192, .schedule = Schedule::basic, .cluster_m = 2},
     {.block_m = 64, .block_n = 64, .schedule = Schedule::basic, .min_ctas_per_sm = 2},
     {.block_m = 64, .block_n = 96, .schedule = Schedule::basic, .transposed = true},
     {.block_m = 64, .block_n = 128, .schedule = Schedule::basic, .transposed = true},
