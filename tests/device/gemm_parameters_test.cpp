@@ -70,6 +70,41 @@ TEST(GemmPlan, MakesParametersForEveryConfiguration) {
   }
 }
 
+// Of an operand that one tile covers, boxes bring the rows that there are, where that pays: many
+// rows of zeros in many steps.
+TEST(GemmPlan, LoadsNoRowsBeyondAnOperandThatOneTileCovers) {
+  Machine const machine = Machine::simulated(Arch::sm90);
+  Buffer<float> const any(machine, 16, "any");
+  struct Case {
+    std::int64_t m, k;
+    int unloaded;
+  };
+  for (bool const transposed : {false, true}) {
+    GemmConstraints wanted{.kernel = gemm_sm90, .block_m = 64, .block_n = 64, .split_k = 1};
+    for (int i = 0; i < static_cast<int>(configurations(gemm_sm90).size()); ++i) {
+      GemmSm90Config const& c = configuration(gemm_sm90, i);
+      if (c.a == DType::bf16 && c.out == DType::bf16 && c.block_m == 64 && c.block_n == 64 &&
+          cluster_size(c) == 1 && c.transposed == transposed)
+        wanted.configuration = i;
+    }
+    if (!wanted.configuration) continue;  // none in this build
+    for (Case const& x : {Case{5, 8192, 59},
+                          {63, 8192, 0},
+                          {63, 64 * 480, 1},
+                          {64, 8192, 0},
+                          {65, 8192, 0},
+                          {5, 64, 0},
+                          {5, 64 * 9, 59}}) {
+      GemmArguments const g = {
+          .m = x.m, .n = 200, .k = x.k, .a = any.data(), .b = any.data(), .d = any.data()};
+      GemmSm90Problem const p = lower(machine, g, choose_gemm(g, kH100, wanted)).problem;
+      EXPECT_EQ(transposed ? p.unloaded_b : p.unloaded_a, x.unloaded) << x.m << ", " << x.k;
+      EXPECT_EQ(transposed ? p.unloaded_a : p.unloaded_b, 0) << x.m << ", " << x.k;
+      EXPECT_EQ(sim::decode(transposed ? p.b : p.a)->box[1], 64 - x.unloaded);
+    }
+  }
+}
+
 // Where D has tiles of two widths, the map of a narrower tile's last piece; elsewhere that of D.
 TEST(GemmPlan, MakesParametersForTilesOfTwoWidths) {
   Machine const machine = Machine::simulated(Arch::sm90);

@@ -80,11 +80,19 @@ GemmSm90Params independent_params(GemmSm90Config const& config, GemmArguments co
     return PerPiece<TensorMap>{encode(describe(x, pieces.whole)), encode(describe(x, pieces.last)),
                                encode(describe(x, pieces.last_narrow))};
   };
-  return {.problem = {.a = encode(describe(a, a_fetch(config))),
-                      .b = encode(describe(b, b_fetch(config))),
+  // Where one tile covers an operand, the boxes have no rows beyond it, whatever it would gain.
+  auto const cut = [](TmaBoxes const& boxes, std::int64_t rows) {
+    return can_be_cut(boxes) && rows < boxes.box_mn ? first_rows(boxes, static_cast<int>(rows))
+                                                    : boxes;
+  };
+  TmaBoxes const boxes_a = cut(a_fetch(config), g.m), boxes_b = cut(b_fetch(config), g.n);
+  return {.problem = {.a = encode(describe(a, boxes_a)),
+                      .b = encode(describe(b, boxes_b)),
                       .m = static_cast<int>(g.m),
                       .n = static_cast<int>(g.n),
                       .k = static_cast<int>(g.k),
+                      .unloaded_a = a_fetch(config).box_mn - boxes_a.box_mn,
+                      .unloaded_b = b_fetch(config).box_mn - boxes_b.box_mn,
                       .a_batched = g.batch > 1 && *g.a_batch_stride != 0,
                       .b_batched = g.batch > 1 && *g.b_batch_stride != 0},
           .schedule = schedule,
