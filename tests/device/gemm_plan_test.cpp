@@ -52,7 +52,7 @@ TEST(GemmPlan, PredictsSensibly) {
   EXPECT_LT(predict(g, cluster, kH100).cost.l2, predict(g, tile, kH100).cost.l2)
       << "multicast saves traffic";
   GemmCostModel slow;
-  slow.launch_us += 100;
+  slow.sm90.launch_us += 100;
   EXPECT_NEAR(predict(g, tile, kH100, {}, slow).cost.total - predict(g, tile, kH100).cost.total,
               100, 1e-9);
 }
@@ -101,7 +101,7 @@ TEST(GemmPlan, OrdersTilesForL2) {
 // Bound by memory, two waves of which the second has half the SMs are worse than full ones.
 TEST(GemmPlan, KeepsMemoryBusyInTheLastWave) {
   GemmCostModel indifferent;
-  indifferent.uneven_loss = 0;
+  indifferent.sm90.uneven_loss = 0;
   auto const loss = [&](std::int64_t n) {
     GemmSm90Config const tile = {.block_m = 64, .block_n = 128, .schedule = Schedule::basic};
     GemmArguments const g = problem(64, n, 4096);
@@ -135,12 +135,12 @@ TEST(GemmPlan, KeepsClustersInStepWhereOperandsAreLarge) {
 TEST(GemmPlan, CountsTheLastStoresOfAllSms) {
   GemmSm90Config const tile{.block_m = 128, .block_n = 256, .cluster_m = 2};
   GemmCostModel slow;
-  slow.store_tb_per_s = 1;
+  slow.sm90.store_tb_per_s = 1;
   auto const epilogue = [&](GemmArguments const& g, GemmCostModel const& model) {
     return predict(g, tile, kH100, {}, model).cost.epilogue;
   };
   EXPECT_NEAR(epilogue(problem(2048, 2048, 2048), {}),
-              128 * 65536 / (GemmCostModel{}.store_tb_per_s * 1e6), 1e-9);
+              128 * 65536 / (GemmCostModel{}.sm90.store_tb_per_s * 1e6), 1e-9);
   EXPECT_NEAR(epilogue(problem(2048, 2048, 2048), slow), 128 * 65536 / 1e6, 1e-9);
   GemmArguments const by_memory = problem(4096, 32768, 64);
   EXPECT_EQ(epilogue(by_memory, {}), epilogue(by_memory, slow));
@@ -195,9 +195,9 @@ TEST(GemmPlan, FitsTilesToTheClusters) {
     EXPECT_TRUE(predicted(little, {.fitted = true}).tiling.fitted()) << to_string(little);
   }
   GemmCostModel eager;
-  eager.fitted_gain = 0;
+  eager.sm90.fitted_gain = 0;
   EXPECT_TRUE(predict(problem(32768, 32768, 8192), tile, kH100, {}, eager).tiling.fitted());
-  eager.fitted_dram_cooperative = 10;
+  eager.sm90.fitted_dram_cooperative = 10;
   EXPECT_TRUE(predict(problem(4096, 4096, 512), tile, kH100, {}, eager).tiling.fitted());
 
   // Of the table as of the single configuration.
