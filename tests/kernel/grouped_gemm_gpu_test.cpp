@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <thread>
 
@@ -94,7 +95,8 @@ TEST_F(GroupedGemmOnGpu, GivesTheSimulatedBits) {
 }
 
 /// One set of operands of eight groups, and what each group's B gives for every row: an element of
-/// D is the same sum whichever tile and split it is computed in.
+/// D is the same sum whichever tile and split it is computed in, by configurations whose CTAs share
+/// K among as many.
 template <class T> class Splits {
  public:
   static constexpr int rows = 1500, n = 200, k = 384, groups = 8;
@@ -107,16 +109,7 @@ template <class T> class Splits {
         scale_a_(machine, scales(3 * rows, 3), "scale_a"),
         scale_b_(machine, scales(groups * 2 * 3, 4), "scale_b"),
         d_(machine, rows * n, "d"),
-        ends_(machine, groups, "ends") {
-    for (int g = 0; g < groups; ++g) {
-      GroupedGemmArguments one = arguments();
-      one.b = b_.data() + std::int64_t{g} * n * k * (bits(in) / 8);
-      if (one.scale_b != nullptr) one.scale_b += g * 2 * 3;
-      grouped_gemm(machine, one);
-      machine.synchronize();
-      expected_.push_back(d_.download());
-    }
-  }
+        ends_(machine, groups, "ends") {}
 
   /// Runs one split: `masked`, `ends` are how many rows; else running sums.
   void run(std::vector<int> const& ends, bool masked, int number) {
@@ -127,11 +120,14 @@ template <class T> class Splits {
     g.scale_a_stride = rows;
     g.group_ends = ends_.data();
     ends_.upload(ends);
-    d_.upload(poison_);
     auto const candidates = plan_grouped_gemm(g, machine_.properties()).candidates;
     std::size_t usable = 0;
     while (usable < candidates.size() && candidates[usable].refused.empty()) ++usable;
-    grouped_gemm(machine_, g, candidates[static_cast<std::size_t>(number) % usable].choice);
+    GroupedGemmChoice const& choice = candidates[static_cast<std::size_t>(number) % usable].choice;
+    std::vector<std::vector<T>> const& expected =
+        of_shares(configuration(grouped_gemm_sm90, choice.configuration).split_k);
+    d_.upload(poison_);
+    grouped_gemm(machine_, g, choice);
     machine_.synchronize();
     auto const d = d_.download();
     for (int row = 0; row < rows; ++row) {
@@ -142,7 +138,7 @@ template <class T> class Splits {
       } else {
         while (group < groups && row >= ends[static_cast<std::size_t>(group)]) ++group;
       }
-      auto const& right = group == groups ? poison_ : expected_[static_cast<std::size_t>(group)];
+      auto const& right = group == groups ? poison_ : expected[static_cast<std::size_t>(group)];
       ASSERT_EQ(std::memcmp(&d[static_cast<std::size_t>(row) * n],
                             &right[static_cast<std::size_t>(row) * n], n * sizeof(T)),
                 0)
@@ -151,6 +147,21 @@ template <class T> class Splits {
   }
 
  private:
+  /// D of every row with each group's B, by CTAs that share K among so many.
+  std::vector<std::vector<T>> const& of_shares(int shares) {
+    std::vector<std::vector<T>>& known = expected_[shares];
+    while (static_cast<int>(known.size()) < groups) {
+      std::int64_t const g = std::ssize(known);
+      GroupedGemmArguments one = arguments();
+      one.b = b_.data() + g * n * k * (bits(in_) / 8);
+      if (one.scale_b != nullptr) one.scale_b += g * 2 * 3;
+      grouped_gemm(machine_, one,
+                   choose_grouped_gemm(one, machine_.properties(), {.split_k = shares}));
+      machine_.synchronize();
+      known.push_back(d_.download());
+    }
+    return known;
+  }
   static std::vector<float> scales(int count, std::uint64_t seed) {
     std::mt19937_64 random(seed);
     std::vector<float> all(static_cast<std::size_t>(count));
@@ -176,7 +187,7 @@ template <class T> class Splits {
   Buffer<float> scale_a_, scale_b_;
   Buffer<T> d_;
   Buffer<int> ends_;
-  std::vector<std::vector<T>> expected_;
+  std::map<int, std::vector<std::vector<T>>> expected_;  // by shares of K
   std::vector<T> poison_ = std::vector<T>(static_cast<std::size_t>(rows) * n,
                                           __builtin_bit_cast(T, std::uint16_t{0xa5a5}));
 };
