@@ -178,8 +178,15 @@ std::string Checker::fence_beside(Conflict const& conflict) const {
 /// What would order a copy after a read of bytes that nobody had written: its thread means to read
 /// what the copy brings.
 std::string Checker::order_of_reader(Cta& owner, InFlight const& operation, int thread) {
-  MbarrierState const& mbarrier = *owner.mbarrier_at(operation.mbarrier.address);
-  std::string const place = owner.shared_place(mbarrier.address), who = agent_text(owner, thread);
+  std::string const place = owner.shared_place(operation.mbarrier.address),
+                    who = agent_text(owner, thread);
+  MbarrierState const* const there = owner.mbarrier_at(operation.mbarrier.address);
+  if (there == nullptr)
+    return fmt::format(
+        "an mbarrier_init of {}, on which it completes, and then a wait for it by {} before the read would order "
+        "them",
+        place, who);
+  MbarrierState const& mbarrier = *there;
   PhaseHistory::Wait const wait = of(owner, mbarrier).phases->wait_of(thread);
   if (wait.where.line == 0) {
     // A lane of its warp that waits there, or has waited: the two can meet.
