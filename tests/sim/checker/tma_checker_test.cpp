@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -169,6 +170,27 @@ struct LoadTwice : BrokenTma {
 
 TEST(TmaChecker, LoadIntoALoadInFlight) {
   only_finding(tma_report<LoadTwice>(), FindingKind::async_overwrite, LoadTwice::line);
+}
+
+/// Lanes read what a load brings, before it is issued, by an mbarrier that nobody has initialised.
+struct LoadsByNoMbarrier : BrokenTma {
+  static constexpr int load = __LINE__ + 4;
+  void operator()(Params const& p, SharedStorage& smem) const {
+    ld_shared<float>(shared_address(&smem.tile[0][thread_idx()]));
+    if (thread_idx() == 31)  // the last to come here
+      tma_load(shared_address(smem.tile), p.in, TmaCoordinate{0, 0}, shared_address(&smem.full));
+  }
+};
+
+TEST(TmaChecker, ALoadByNoMbarrierIsToldToInitialiseIt) {
+  auto const report = tma_report<LoadsByNoMbarrier>();
+  auto const over =
+      std::find_if(report.findings.begin(), report.findings.end(),
+                   [](sim::Finding const& f) { return f.kind == FindingKind::async_overwrite; });
+  ASSERT_NE(over, report.findings.end()) << report.text();
+  EXPECT_EQ(over->where.line, LoadsByNoMbarrier::load);
+  EXPECT_EQ(over->order.find("an mbarrier_init of element 0 of full, on which it completes"), 0u)
+      << over->order;
 }
 
 /// Loads at a coordinate to an offset in the tile.
