@@ -242,6 +242,11 @@ TEST(CopyTiling, WhatDoesNotFitIsRefusedWithASentence) {
               HasSubstr("at most two modes"));
   MmaTiling const mma = make_tiled_mma(mma_atom("SM80_16x8x16_F32F16F16F32_TN"), layout(1));
   EXPECT_THAT(refusal([&] { make_tiled_copy_b(matrices, 16, mma); }), HasSubstr("no multiple"));
+  // 2^32 + 4 rows, which an int would take for 4.
+  EXPECT_THAT(refusal([&] {
+                make_tiled_copy(narrow, 16, layout(32), layout((std::int64_t{1} << 27) + 4));
+              }),
+              HasSubstr("counted by an int"));
 }
 
 }  // namespace

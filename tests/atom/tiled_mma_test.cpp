@@ -183,6 +183,10 @@ TEST(MmaTiling, WhatDoesNotFitIsRefusedWithASentence) {
               testing::HasSubstr("one to one"));
   EXPECT_THAT(refusal("(1,1,1)", make_tile(16, 8, 16, 1)),
               testing::HasSubstr("more than three modes"));
+  EXPECT_THAT(refusal("(1,1,1)", make_tile(std::int64_t{1} << 32, 8, 16)),
+              testing::HasSubstr("larger than an int counts"));
+  EXPECT_THAT(refusal("(134217728,1,1)", make_tile(_, _, _)),
+              testing::HasSubstr("more threads than an int counts"));
 }
 
 TEST(Coverage, IsWhatCountingSays) {

@@ -85,7 +85,11 @@ namespace detail {
 
 /// Checks that the atom fits, and puts the value together.
 constexpr CopyTiling checked_tiled_copy(CopyAtom const& atom, int element_bits, Layout const& tv,
-                                        int m, int n) {
+                                        std::int64_t m, std::int64_t n) {
+  if (tv[0].size() > INT32_MAX || tv[1].size() > INT32_MAX || m > INT32_MAX || n > INT32_MAX) {
+    refuse("make_tiled_copy", "threads, values and each mode of the tile are counted by an int", tv,
+           m, n);
+  }
   std::int64_t const thread_bits =
       atom.ref[1].size();  // 1: an auto-vectorizing copy, of elements of any width
   if (element_bits < 1 || (thread_bits > 1 && thread_bits % element_bits != 0)) {
@@ -106,7 +110,10 @@ constexpr CopyTiling checked_tiled_copy(CopyAtom const& atom, int element_bits, 
     refuse("make_tiled_copy", "a thread's values are no multiple of those of the copy instruction",
            to_string(atom.spec.op), tv, reference[1].size());
   }
-  return CopyTiling{.atom = atom, .element_bits = element_bits, .tv = tv, .extents = {m, n}};
+  return CopyTiling{.atom = atom,
+                    .element_bits = element_bits,
+                    .tv = tv,
+                    .extents = {static_cast<int>(m), static_cast<int>(n)}};
 }
 
 }  // namespace detail
@@ -132,8 +139,8 @@ constexpr CopyTiling make_tiled_copy(CopyAtom const& atom, int element_bits, Lay
   Layout const tile = raked_product(threads, values);  // (m, n) -> thread + threads * value
   Layout const two_modes = tile.rank() == 2 ? tile : make_layout(tile, layout(1, 0));
   Layout const tv = with_shape(right_inverse(tile), shape(threads.size(), values.size()));
-  return detail::checked_tiled_copy(atom, element_bits, tv, static_cast<int>(two_modes[0].size()),
-                                    static_cast<int>(two_modes[1].size()));
+  return detail::checked_tiled_copy(atom, element_bits, tv, two_modes[0].size(),
+                                    two_modes[1].size());
 }
 
 /// The copies whose reference side is operand A (M x K), B (N x K) or C (M x N) of a tiled MMA:

@@ -119,6 +119,9 @@ constexpr MmaTiling make_tiled_mma(MmaAtom const& atom, Layout const& atoms,
   if (atoms.rank() > 3) {
     refuse("make_tiled_mma", "the layout of atoms has more than three modes, (M,N,K)", atoms);
   }
+  if (atoms.size() > INT32_MAX / atom.threads()) {
+    refuse("make_tiled_mma", "there are more threads than an int counts", atoms, atom.threads());
+  }
   if (!covers_once(atoms, atoms.size())) {
     refuse("make_tiled_mma", "the atoms' layout must number groups of threads 0, 1, ... each once",
            atoms);
@@ -129,6 +132,10 @@ constexpr MmaTiling make_tiled_mma(MmaAtom const& atom, Layout const& atoms,
   MmaTiling const result{.atom = atom, .atoms = append(atoms, 3), .permutation = permutation};
   for (int mode = 0; mode < 3; ++mode) {
     Layout const order = result.mode_permutation(mode);
+    if (order.size() > INT32_MAX) {
+      refuse("make_tiled_mma", "a mode of the tile is larger than an int counts", "mode", mode,
+             order);
+    }
     if (order.size() % (result.atom_extent(mode) * result.atoms[mode].size()) != 0) {
       refuse("make_tiled_mma", "the extent is no multiple of the atom's times the atoms along it",
              "mode", mode, order, result.atom_extent(mode), result.atoms[mode].size());
