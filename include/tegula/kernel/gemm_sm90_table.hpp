@@ -12,7 +12,7 @@ namespace tegula {
 namespace detail {
 /// The tiles of gemm_sm90, apart from their types. Tuned for speed on an H200: which are here
 /// decides how fast a problem is computed, not whether. Each was the fastest of some 110 at enough
-/// of 300 random problems, or of 400 more with some 170, to be missed (docs/hopper_gemm.md).
+/// of 300 random problems, or of 400 more with some 140, to be missed (docs/hopper_gemm.md).
 inline constexpr GemmSm90Config large_tile = {
     .block_m = 128, .block_n = 256, .cluster_m = 2, .narrow_n = 240};
 inline constexpr GemmSm90Config small_tile = {
