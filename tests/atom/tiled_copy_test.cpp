@@ -246,7 +246,7 @@ TEST(CopyTiling, WhatDoesNotFitIsRefusedWithASentence) {
   EXPECT_THAT(refusal([&] {
                 make_tiled_copy(narrow, 16, layout(32), layout((std::int64_t{1} << 27) + 4));
               }),
-              HasSubstr("counted by an int"));
+              HasSubstr("a tile has at most 2^31 - 1 of them"));
 }
 
 }  // namespace

@@ -184,9 +184,9 @@ TEST(MmaTiling, WhatDoesNotFitIsRefusedWithASentence) {
   EXPECT_THAT(refusal("(1,1,1)", make_tile(16, 8, 16, 1)),
               testing::HasSubstr("more than three modes"));
   EXPECT_THAT(refusal("(1,1,1)", make_tile(std::int64_t{1} << 32, 8, 16)),
-              testing::HasSubstr("larger than an int counts"));
+              testing::HasSubstr("a tile has at most 2^31 - 1 of them"));
   EXPECT_THAT(refusal("(134217728,1,1)", make_tile(_, _, _)),
-              testing::HasSubstr("more threads than an int counts"));
+              testing::HasSubstr("a tile has at most 2^31 - 1 of them"));
 }
 
 TEST(Coverage, IsWhatCountingSays) {

@@ -120,7 +120,8 @@ constexpr MmaTiling make_tiled_mma(MmaAtom const& atom, Layout const& atoms,
     refuse("make_tiled_mma", "the layout of atoms has more than three modes, (M,N,K)", atoms);
   }
   if (atoms.size() > INT32_MAX / atom.threads()) {
-    refuse("make_tiled_mma", "there are more threads than an int counts", atoms, atom.threads());
+    refuse("make_tiled_mma", "too many threads: a tile has at most 2^31 - 1 of them", atoms,
+           atom.threads());
   }
   if (!covers_once(atoms, atoms.size())) {
     refuse("make_tiled_mma", "the atoms' layout must number groups of threads 0, 1, ... each once",
@@ -133,8 +134,8 @@ constexpr MmaTiling make_tiled_mma(MmaAtom const& atom, Layout const& atoms,
   for (int mode = 0; mode < 3; ++mode) {
     Layout const order = result.mode_permutation(mode);
     if (order.size() > INT32_MAX) {
-      refuse("make_tiled_mma", "a mode of the tile is larger than an int counts", "mode", mode,
-             order);
+      refuse("make_tiled_mma", "too many elements of a mode: a tile has at most 2^31 - 1 of them",
+             "mode", mode, order);
     }
     if (order.size() % (result.atom_extent(mode) * result.atoms[mode].size()) != 0) {
       refuse("make_tiled_mma", "the extent is no multiple of the atom's times the atoms along it",
