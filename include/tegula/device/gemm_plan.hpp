@@ -42,16 +42,16 @@ struct GemmSm90CostModel {
   double operand_bytes_per_cycle =
       90.5;  ///< that wgmma reads from shared memory: what narrow tiles wait for
   // Loads.
-  double sm_bytes_per_cycle = 140;    ///< that one SM takes from L2, ...
-  double basic_share = 0.647;         ///< ... of it where one consumer computes, ...
-  double idle_gain = 1.44;            ///< ... and more, for each part of the SMs that is idle
+  double sm_bytes_per_cycle = 140;    ///< that one SM takes from L2
+  double basic_share = 0.647;         ///< of those, where one consumer computes
+  double idle_gain = 1.44;            ///< more of those, for each part of the SMs that is idle
   double multicast_cost = 1.5;        ///< of bytes that come by multicast, of those that do not
   double cooperative_fetch = 1.03;    ///< times as long, where both consumers wait for a stage
   double zero_row_cycles = 2.27;      ///< of TMA, for a row of zeros in a box
-  double l2_bytes_per_cycle = 10600;  ///< from L2 to all SMs, ...
-  double merged = 0.0717;             ///< ... less this part of what is read again
-  double straddling = 1.55;  ///< times as much, of rows that do not begin at a line of L2, ...
-  double sector = 1.67;      ///< ... and this more, at none of its sectors
+  double l2_bytes_per_cycle = 10600;  ///< from L2 to all SMs
+  double merged = 0.0717;             ///< the part of repeated reads that does not reach L2
+  double straddling = 1.55;  ///< times as many bytes, of rows that begin inside a line of L2
+  double sector = 1.67;      ///< times as many again, of rows that begin inside a sector
   double dram_share = 0.98;  ///< of the memory's bandwidth
   double fetch_latency_cycles = 2170;  ///< until a stage's loads have arrived, at the worst
   double late_loss = 0.533;  ///< of the main loop, by the share of that time not run ahead
@@ -61,33 +61,32 @@ struct GemmSm90CostModel {
   double second_us = 0.946;          ///< more, where there are more CTAs than SMs
   double fill_us = 1.01;             ///< until the first tiles of A and B have arrived
   double step_us = 0.0113;           ///< of a step along K, whatever it does
-  double epilogue_us = 1.52;         ///< for 128 accumulators a thread, the most there are, ...
-  double least_epilogue_us = 0.364;  ///< ... after what it takes for none
+  double epilogue_us = 1.52;         ///< for 128 accumulators a thread, the most there are
+  double least_epilogue_us = 0.364;  ///< for none
   double transposed_us = 1.93;       ///< more, for 128 accumulators a thread, where D is transposed
   double pingpong_us = 0.072;        ///< more, for each tile where consumers take turns
   double read_c_us = 1.0;            ///< more, for 128 accumulators a thread, where beta is not 0
   double store_tb_per_s = 3.77;      ///< that L2 takes from all SMs
-  double reduction_us = 0.161;       ///< more, where a cluster shares K, ...
-  double reduction_cta_us = 0.035;   ///< ... for each of the CTAs that do, ...
-  double reduction_tile_us = 3.9;    ///< ... and for 128 accumulators of each
+  double reduction_us = 0.161;       ///< more, where CTAs share K
+  double reduction_cta_us = 0.035;   ///< more, for each of the CTAs that share a tile's K
+  double reduction_tile_us = 3.9;    ///< more, for 128 accumulators of each of them
   double relaunch_us = 1.26;         ///< more, for each further wave of such clusters
-  // Tiles of two widths, which share fewer operands: not where memory takes more of the tensor
-  // cores' time than this, ...
+  // Tiles of two widths, which share fewer operands with their neighbours.
+  /// of the tensor cores' time, that memory may take at most
   double fitted_dram_cooperative = 0.455;
   double fitted_dram_pingpong = 0.436;
-  double fitted_gain =
-      0.003;  ///< ... or the busiest SM's share gains less than this, after what ...
-  // ... it has been seen to gain of what the shares promise.
+  double fitted_gain = 0.003;  ///< of the busiest SM's share, that they must gain at least
+  /// of what the shares promise, that they have been seen to gain
   double fitted_yield_cooperative = 0.873;
-  double fitted_yield_pingpong = 0.359;  ///< less where a CTA works on two tiles at a time
+  double fitted_yield_pingpong = 0.359;
   // What hides and what does not.
   double uneven_loss =
       0.593;  ///< of memory's time, where it takes the longest, by the idle share of several waves
   double overlap_loss = 0.337;  ///< of what hides under something longer, the share that does not
   // Meetings that keep the clusters in step.
-  int lockstep_steps = 64;  ///< from one to the next, where ...
-  int paced_steps = 128;    ///< ... a tile has so many of K, ...
-  double paced_mb = 350;  ///< ... and A and B together are larger: then it pays (seen from 370 on)
+  int lockstep_steps = 64;  ///< of K, from one to the next
+  int paced_steps = 128;    ///< of K, that a tile has at least where they meet
+  double paced_mb = 350;    ///< of A and B together, at least: it pays from 370 on (seen)
 };
 
 /// The same of the other families, of a Hopper GPU, and what all have in common.
@@ -99,8 +98,8 @@ struct GemmCostModel {
   double dram_share = 0.73;               ///< of the memory's bandwidth
   double launch_us = 3.72;                ///< of an empty kernel, and the way to its first load
   double fill_us = 0.473;                 ///< until the first tiles of A and B have arrived
-  double epilogue_us = 1.35;              ///< for 128 accumulators a thread, the most there are,
-  double least_epilogue_us = 0.777;       ///< ... after what it takes for none
+  double epilogue_us = 1.35;              ///< for 128 accumulators a thread, the most there are
+  double least_epilogue_us = 0.777;       ///< for none
   double reduction_tile_us = 0.718;       ///< more, where CTAs share K, for 128 accumulators
   double sm80_multiply_adds_per_cycle = 1200;  ///< of an SM, by mma.sync, in gemm_sm80
   int gpcs = 8;                                ///< groups of SMs that clusters go to in turn
@@ -115,7 +114,7 @@ struct GemmCost {
   int tiles = 0;  ///< of the whole problem
   int waves = 0;  ///< tiles that the busiest SM computes one after another
   /// of the busiest SM, in whole tiles: less than waves where some tiles are narrower, by what that
-  /// has been seen to gain (GemmCostModel::fitted_yield_cooperative)
+  /// has been seen to gain (GemmSm90CostModel::fitted_yield_cooperative)
   double share = 0;
   double launch = 0;
   double fill = 0;    ///< of the pipeline, and its gaps
