@@ -87,9 +87,7 @@ namespace detail {
 constexpr CopyTiling checked_tiled_copy(CopyAtom const& atom, int element_bits, Layout const& tv,
                                         std::int64_t m, std::int64_t n) {
   if (tv[0].size() > INT32_MAX || tv[1].size() > INT32_MAX || m > INT32_MAX || n > INT32_MAX) {
-    refuse("make_tiled_copy",
-           "too many threads, values or elements of a mode: a tile has at most 2^31 - 1 of them",
-           tv, m, n);
+    refuse("make_tiled_copy", "too many elements: a tile has at most 2^31 - 1 of them", tv, m, n);
   }
   std::int64_t const thread_bits =
       atom.ref[1].size();  // 1: an auto-vectorizing copy, of elements of any width
