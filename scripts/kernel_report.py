@@ -22,6 +22,7 @@ REQUIRED = {  # what a kernel is built from, by what its name says
     "attention_sm90": ("wgmma", "tma_load"),
     "attention_sm100": ("tcgen05_mma", "tma_load"),
     "gemm_sm100": ("tcgen05_mma", "tma_load", "tma_store"),
+    "grouped_gemm_sm100": ("tcgen05_mma", "tma_load"),
     "scaled_gemm_sm100": ("tcgen05_mma_scaled", "tcgen05_cp", "tma_load", "tma_store"),
 }
 REGISTERS = 65536  # of a multiprocessor

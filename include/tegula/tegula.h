@@ -435,7 +435,7 @@ typedef enum tegula_grouping {
  * group by group. Blocks have 128 elements; with groups of k each group's columns begin one.
  *
  * Memory is as tegula_gemm has it. A, B and scales of rows lie at multiples of 16 bytes, and their
- * strides are multiples of 16 bytes. Needs an sm_90.
+ * strides are multiples of 16 bytes. Needs an sm_90, or an sm_100, which has no scales of 128.
  */
 typedef struct tegula_grouped_gemm_arguments {
   size_t struct_size;

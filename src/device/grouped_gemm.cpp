@@ -21,10 +21,21 @@ using namespace device;
 
 namespace {
 
-using Traits = FamilyTraits<GroupedGemmSm90Family>;
-
-bool has_many_b(GroupedGemmArguments const& g) {
-  return g.grouping == Grouping::contiguous || g.grouping == Grouping::masked;
+/// visit(family) for each that computes grouped GEMMs.
+template <class Visit> void for_each_grouped_family(Visit&& visit) {
+  Families::for_each([&]<class F>(F family) {
+    if constexpr (Computes<F, GroupedGemmArguments>) visit(family);
+  });
+}
+/// The same for the one of a choice. Throws argument_error where it computes something else.
+template <class Visit> void visit_grouped_family(FamilyId kernel, Visit&& visit) {
+  kernel.visit([&]<class F>(F family) {
+    if constexpr (Computes<F, GroupedGemmArguments>) {
+      visit(family);
+    } else {
+      refuse_argument("grouped_gemm: the choice is of {}, which computes something else.", F::name);
+    }
+  });
 }
 
 class GroupedGemmChecker : Checker {
@@ -33,10 +44,11 @@ class GroupedGemmChecker : Checker {
       : Checker("grouped_gemm"), g_(with_defaults(arguments)) {}
 
   void run(int compute_capability) const {
-    if (compute_capability != 90)
-      refuse_argument("grouped_gemm: the machine is sm_{}; it is computed on sm_90 only.",
-                      compute_capability);
-    types();
+    if (compute_capability != 90 && compute_capability != 100)
+      refuse_argument(
+          "grouped_gemm: the machine is sm_{}; it is computed on sm_90 and sm_100 only.",
+          compute_capability);
+    types(compute_capability);
     grouping();
     extent("m", g_.m);
     extent("n", g_.n);
@@ -52,7 +64,7 @@ class GroupedGemmChecker : Checker {
     pointers();
     operand("a", *g_.lda, rows_of_a(g_), bytes_of(g_.in));
     operand("b", *g_.ldb, g_.n, bytes_of(*g_.in_b));
-    if (has_many_b(g_)) whole("b_group_stride", *g_.b_group_stride, bytes_of(*g_.in_b));
+    if (has_many_b(g_.grouping)) whole("b_group_stride", *g_.b_group_stride, bytes_of(*g_.in_b));
     if (scaled()) scale_rows("scale_a_stride", *g_.scale_a_stride, rows_of_a(g_));
     if (g_.scales == Scales::rows_by_rows) scale_rows("scale_b_stride", *g_.scale_b_stride, g_.n);
     output("d", *g_.ldd, *g_.d_group_stride);
@@ -63,7 +75,7 @@ class GroupedGemmChecker : Checker {
  private:
   bool scaled() const { return g_.scales != Scales::none; }
 
-  void types() const {
+  void types(int compute_capability) const {
     type("in", g_.in, {DType::e4m3, DType::e5m2, DType::bf16, DType::f16});
     type("in_b", *g_.in_b, {DType::e4m3, DType::e5m2, DType::bf16, DType::f16});
     type("out", *g_.out, {DType::bf16, DType::f16, DType::f32});
@@ -76,6 +88,14 @@ class GroupedGemmChecker : Checker {
       refuse_argument(
           "grouped_gemm: scales is {}; it must be Scales::none, rows_by_blocks or rows_by_rows.",
           static_cast<int>(*g_.scales));
+    if (compute_capability == 100) {
+      if (scaled())
+        refuse_argument(
+            "grouped_gemm: scales is {} and the machine is sm_100; it must be Scales::none, for scales of "
+            "128 are multiplied by sm_90's kernel only.",
+            text(*g_.scales));
+      return;
+    }
     if (fp8 != scaled())
       refuse_argument("grouped_gemm: in is {} and scales is {}; {}.", to_string(g_.in),
                       text(*g_.scales),
@@ -189,7 +209,8 @@ class GroupedGemmChecker : Checker {
     Region const d = of_d("d", g_.d, *g_.ldd, *g_.d_group_stride);
     apart("grouped_gemm", d, region("a", g_.a, {{rows_of_a(g_), *g_.lda}}, g_.k, bytes_of(g_.in)));
     apart("grouped_gemm", d,
-          region("b", g_.b, {{g_.n, *g_.ldb}, {has_many_b(g_) ? g_.groups : 1, *g_.b_group_stride}},
+          region("b", g_.b,
+                 {{g_.n, *g_.ldb}, {has_many_b(g_.grouping) ? g_.groups : 1, *g_.b_group_stride}},
                  g_.k, bytes_of(*g_.in_b)));
     if (g_.c != g_.d) apart("grouped_gemm", d, of_d("c", g_.c, *g_.ldc, *g_.c_group_stride));
   }
@@ -262,26 +283,31 @@ void check(GroupedGemmArguments const& arguments, int compute_capability) {
 
 namespace {
 
-/// visit(number, refusal) for every configuration; the refusal is empty where there is none.
+/// visit(family, number, refusal) for every configuration; the refusal is empty where there is
+/// none.
 template <class Visit>
 void enumerate(GroupedGemmArguments const& g, DeviceProperties const& device,
                GroupedGemmConstraints const& wanted, Visit&& visit) {
-  std::string const obstacle = Traits::obstacle(g, device);
-  int number = 0;
-  for (GroupedGemmSm90Config const& c : configurations(grouped_gemm_sm90, device.kernels)) {
-    std::string refusal = obstacle;
-    if (char const* const why = Traits::check(g, c, device); why != nullptr && refusal.empty())
-      refusal = why;
-    if (char const* const why = Traits::unwanted(wanted, c, number);
-        why != nullptr && refusal.empty())
-      refusal = why;
-    visit(number++, refusal);
-  }
+  for_each_grouped_family([&]<class F>(F family) {
+    using Traits = FamilyTraits<F>;
+    std::string const obstacle = Traits::obstacle(g, device);
+    int number = 0;
+    for (auto const& c : configurations(family, device.kernels)) {
+      std::string refusal = obstacle;
+      if (char const* const why = Traits::check(g, c, device); why != nullptr && refusal.empty())
+        refusal = why;
+      if (char const* const why = Traits::unwanted(wanted, c, number);
+          why != nullptr && refusal.empty())
+        refusal = why;
+      visit(FamilyId(family), number++, refusal);
+    }
+  });
 }
 
 [[noreturn]] void refuse_all(GroupedGemmArguments const& g, DeviceProperties const& device) {
   int unwanted = 0;  // that compute the problem, whatever is asked for
-  enumerate(g, device, {}, [&](int, std::string const& refusal) { unwanted += refusal.empty(); });
+  enumerate(g, device, {},
+            [&](FamilyId, int, std::string const& refusal) { unwanted += refusal.empty(); });
   if (unwanted > 0)
     throw argument_error(fmt::format(
         "grouped_gemm: none of the {} configurations that compute this problem is what was asked for "
@@ -297,15 +323,17 @@ DeviceProperties with_kernels_for(GroupedGemmArguments const& g, DevicePropertie
   return with_kernels(device, [&](DeviceProperties const& d) {
     bool found = false;
     enumerate(g, d, wanted,
-              [&](int, std::string const& refusal) { found = found || refusal.empty(); });
+              [&](FamilyId, int, std::string const& refusal) { found = found || refusal.empty(); });
     return found;
   });
 }
 
-GroupedGemmChoice predict(int number, GroupedGemmArguments const& g, DeviceProperties const& device,
-                          GroupedGemmConstraints const& wanted) {
-  GroupedGemmChoice choice =
-      Traits::predict(g, configuration(grouped_gemm_sm90, number), device, wanted);
+GroupedGemmChoice predict(FamilyId kernel, int number, GroupedGemmArguments const& g,
+                          DeviceProperties const& device, GroupedGemmConstraints const& wanted) {
+  GroupedGemmChoice choice;
+  visit_grouped_family(kernel, [&]<class F>(F family) {
+    choice = FamilyTraits<F>::predict(g, configuration(family, number), device, wanted);
+  });
   choice.configuration = number;
   return choice;
 }
@@ -317,9 +345,9 @@ GroupedGemmChoice choose_grouped_gemm(GroupedGemmArguments const& g,
                                       GroupedGemmConstraints const& wanted) {
   DeviceProperties const device = with_kernels_for(g, properties, wanted);
   std::optional<GroupedGemmChoice> best;
-  enumerate(g, device, wanted, [&](int number, std::string const& refusal) {
+  enumerate(g, device, wanted, [&](FamilyId kernel, int number, std::string const& refusal) {
     if (!refusal.empty()) return;
-    GroupedGemmChoice const choice = predict(number, g, device, wanted);
+    GroupedGemmChoice const choice = predict(kernel, number, g, device, wanted);
     if (!best || choice.cost.total < best->cost.total) best = choice;
   });
   if (!best) refuse_all(g, device);
@@ -330,11 +358,10 @@ GroupedGemmPlan plan_grouped_gemm(GroupedGemmArguments const& g, DevicePropertie
                                   GroupedGemmConstraints const& wanted) {
   DeviceProperties const device = with_kernels_for(g, properties, wanted);
   GroupedGemmPlan plan{.problem = to_string(g)};
-  enumerate(g, device, wanted, [&](int number, std::string const& refusal) {
-    GroupedGemmCandidate candidate{.name = configuration_name(grouped_gemm_sm90, number),
-                                   .refused = refusal};
-    if (refusal.empty()) candidate.choice = predict(number, g, device, wanted);
-    candidate.choice.configuration = number;
+  enumerate(g, device, wanted, [&](FamilyId kernel, int number, std::string const& refusal) {
+    GroupedGemmCandidate candidate{.name = configuration_name(kernel, number), .refused = refusal};
+    if (refusal.empty()) candidate.choice = predict(kernel, number, g, device, wanted);
+    candidate.choice.kernel = kernel, candidate.choice.configuration = number;
     plan.candidates.push_back(std::move(candidate));
   });
   auto& candidates = plan.candidates;
@@ -354,9 +381,11 @@ GroupedGemmPlan plan_grouped_gemm(GroupedGemmArguments const& g, DevicePropertie
   if (candidates.size() > 1 && candidates[1].refused.empty())
     plan.reason += fmt::format("; the next would take {:.1f} % more",
                                100 * (candidates[1].choice.cost.total / cost.total - 1));
-  int const shares = configuration(grouped_gemm_sm90, plan.chosen().configuration).split_k;
-  if (shares > 1)
-    plan.reason += fmt::format("; for each tile {} CTAs have a share of K each", shares);
+  if (plan.chosen().kernel == grouped_gemm_sm90) {
+    int const shares = configuration(grouped_gemm_sm90, plan.chosen().configuration).split_k;
+    if (shares > 1)
+      plan.reason += fmt::format("; for each tile {} CTAs have a share of K each", shares);
+  }
   plan.reason += ".";
   return plan;
 }
@@ -381,8 +410,10 @@ std::string to_string(GroupedGemmPlan const& plan, bool all) {
 namespace {
 void run(Machine const& machine, GroupedGemmArguments const& arguments,
          GroupedGemmChoice const& choice, Stream stream) {
-  launch_kernel(machine, grouped_gemm_sm90, choice.configuration,
-                Traits::lower(machine, arguments, choice), stream);
+  visit_grouped_family(choice.kernel, [&]<class F>(F family) {
+    launch_kernel(machine, family, choice.configuration,
+                  FamilyTraits<F>::lower(machine, arguments, choice), stream);
+  });
 }
 }  // namespace
 
@@ -393,13 +424,16 @@ void grouped_gemm(Machine const& machine, GroupedGemmArguments const& arguments,
 
 void grouped_gemm(Machine const& machine, GroupedGemmArguments const& arguments,
                   GroupedGemmChoice const& choice, Stream stream) {
-  GroupedGemmSm90Config const& c = configuration(grouped_gemm_sm90, choice.configuration);
-  if (Traits::check(arguments, c, machine.properties()) != nullptr || choice.clusters < 1 ||
-      choice.band < 1)
-    throw argument_error(fmt::format(
-        "grouped_gemm: the choice is {} on {} clusters in bands of {}, which does not compute {}; it "
-        "must be chosen for such arguments.",
-        to_string(c), choice.clusters, choice.band, to_string(arguments)));
+  visit_grouped_family(choice.kernel, [&]<class F>(F family) {
+    auto const& c = configuration(family, choice.configuration);
+    if (FamilyTraits<F>::check(arguments, c, machine.properties()) != nullptr ||
+        !FamilyTraits<F>::obstacle(arguments, machine.properties()).empty() ||
+        choice.clusters < 1 || choice.band < 1)
+      throw argument_error(fmt::format(
+          "grouped_gemm: the choice is {} on {} clusters in bands of {}, which does not compute {}; it "
+          "must be chosen for such arguments.",
+          to_string(c), choice.clusters, choice.band, to_string(arguments)));
+  });
   run(machine, arguments, choice, stream);
 }
 

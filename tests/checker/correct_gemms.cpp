@@ -118,6 +118,36 @@ void add_grouped_gemm_sm90(std::vector<CorrectKernel>& all) {
   }
 }
 
+/// Likewise: the tile's second row, or its end within a step of K, goes round the ring. Of groups
+/// of k those of f32 by one CTA.
+void add_grouped_gemm_sm100(std::vector<CorrectKernel>& all) {
+  for (int i = 0; i < static_cast<int>(configurations(grouped_gemm_sm100).size()); ++i) {
+    GroupedGemmSm100Config const& c = configuration(grouped_gemm_sm100, i);
+    bool const by_k = c.out == DType::f32;
+    int const rows = c.ctas * c.block_m, around = std::min(stages(c), 4);
+    GroupedProblem p{.in = c.a,
+                     .in_b = c.b,
+                     .out = c.out,
+                     .scales = Scales::none,
+                     .grouping = by_k         ? Grouping::k
+                                 : i % 2 == 0 ? Grouping::contiguous
+                                              : Grouping::masked,
+                     .m = rows + 5,
+                     .n = c.block_n / 2 + 8,
+                     .k = around * block_k(c) + 16,
+                     .c = i % 3 == 0,
+                     .constraints = {.configuration = i, .clusters = 1}};
+    p.sizes = by_k ? std::vector{around * block_k(c) + 3, 0, 5} : std::vector{rows + 2, 0, 5};
+    all.push_back({"grouped_gemm_sm100", to_string(c), [p](sim::Options const& options) {
+                     return outcome_of([&](Outcome& outcome) {
+                       Machine const machine = Machine::simulated(Arch::sm100, options);
+                       outcome.output = run(machine, p).d;
+                       outcome.report = *machine.last_report();
+                     });
+                   }});
+  }
+}
+
 void add_forms(std::vector<CorrectKernel>& all) {
   for (std::size_t i = 0; i < gemm_sm90_forms().size(); ++i) {
     GemmSm90Config const& c = gemm_sm90_forms()[i];
@@ -154,6 +184,7 @@ void add_gemms(std::vector<CorrectKernel>& all) {
   add_grouped_gemm_sm90(all);
   add_gemm_sm100(gemm_sm100, all);
   add_gemm_sm100(scaled_gemm_sm100, all);
+  add_grouped_gemm_sm100(all);
   add_forms(all);
 }
 

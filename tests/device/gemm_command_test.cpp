@@ -90,6 +90,20 @@ TEST(GemmCommand, ComputesScalesOfBlocksAndGroups) {
               AllOf(HasSubstr("split-k"), HasSubstr("CTAs have a share of K each")));
 }
 
+TEST(GemmCommand, ComputesGroupsOnAnSm100) {
+  for (auto const& [options, configuration] :
+       {std::pair("--k 72 --groups 70,0,9 --beta 1", "grouped_gemm_sm100 bf16->bf16"),
+        {"--k 72 --groups 3,70 --grouping masked --m 80 --in f16", "f16->f16"},
+        {"--m 40 --groups 72,0,33 --grouping k --out f32", "bf16->f32"},
+        {"--k 72 --groups 300,7 --cluster 1x1 --tile 256x256", "256x256x64 pair"},
+        {"--k 80 --groups 9,130 --in e4m3 --scales none", "e4m3->bf16"}}) {
+    json const result = run_json(std::string("gemm --n 136 --arch sm100 ") + options);
+    EXPECT_TRUE(result["within_bound"]) << options << result;
+    EXPECT_GT(result["D"]["max_error"], 0.0) << options;
+    EXPECT_THAT(result["configuration"]["name"].get<std::string>(), HasSubstr(configuration));
+  }
+}
+
 TEST(GemmCommand, ComputesBlockScalesOnAnSm100) {
   struct Form {
     char const *options, *configuration;

@@ -135,6 +135,8 @@ TEST(KernelCommands, AnswerBadInputWithASentence) {
   expect_refused("gemm --scales 1x128,1x128 --split-k 3", "--split-k 3");
   expect_refused("gemm --scales mx", "sm_100 only");
   expect_refused("gemm --scales mx --groups 3,4", "--scales is mx; with --groups");
+  expect_refused("gemm --groups 3,4 --arch sm80", "sm_90 and sm_100 only");
+  expect_refused("gemm --groups 3,4 --in e4m3 --arch sm100", "must be Scales::none");
   expect_refused("gemm --scales nv --in e4m3 --arch sm100", "both must be e2m1");
   expect_refused("gemm --scales mx --in e2m1 --k 33 --arch sm100", "k is 33");
   expect_refused("gemm --in e2m1 --arch sm100", "--scales is left out");

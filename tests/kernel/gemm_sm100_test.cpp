@@ -6,6 +6,7 @@
 
 #include "explore_kernel.hpp"
 #include "gemm_sm100_problem.hpp"
+#include "sm100_checks.hpp"
 
 namespace tegula {
 namespace {
@@ -54,31 +55,18 @@ int launched_configuration(int ctas) {
   return -1;
 }
 
-/// Clean, and the same bits, whenever operations land and whoever runs; every tile multiplied once.
+Sm100Run run_of(GemmProblem const& p, int configuration) {
+  return [p, configuration](Machine const& machine) {
+    return run_sm100(machine, p, configuration, 1).d;
+  };
+}
+
+/// Right, and the same whenever operations land and whoever runs.
 void expect_the_same(GemmProblem const& p, int configuration, std::uint64_t seeds,
                      int multiprocessors = 0) {
-  auto const multiply_adds = [](Machine const& machine) {
-    return machine.last_report()->total.fused_multiply_adds;
-  };
-  Machine const first = blackwell({.multiprocessors = multiprocessors});
-  auto const expected = run_sm100(first, p, configuration, 1);
-  expect_near_exact(p, expected);
-  using sim::Completion, sim::Interleaving;
-  for (auto const completion : {Completion::last, Completion::first, Completion::random}) {
-    for (auto const interleaving :
-         {Interleaving::round_robin, Interleaving::random, Interleaving::one_warp_behind}) {
-      for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
-        Machine const machine = blackwell({.completion = completion,
-                                           .interleaving = interleaving,
-                                           .seed = seed,
-                                           .multiprocessors = multiprocessors});
-        EXPECT_EQ(run_sm100(machine, p, configuration, 1).d, expected.d)
-            << "completion " << to_string(completion) << ", interleaving "
-            << to_string(interleaving) << ", seed " << seed;
-        EXPECT_EQ(multiply_adds(machine), multiply_adds(first));
-      }
-    }
-  }
+  expect_near_exact(
+      p, run_sm100(blackwell({.multiprocessors = multiprocessors}), p, configuration, 1));
+  expect_the_same_at_every_schedule(run_of(p, configuration), seeds, multiprocessors);
 }
 
 // One CTA computes three tiles.
@@ -131,50 +119,8 @@ GemmProblem three_tiles() {
   return p;
 }
 
-/// What orders tensor memory is needed: without it the checker finds something, or the result is
-/// wrong. The same of a commit that tells one CTA of a pair less.
-void expect_mutants_found(GemmProblem const& p, int configuration, int least) {
-  Machine const lists = blackwell({.multiprocessors = 1, .list_marked = true});
-  auto const expected = run_sm100(lists, p, configuration, 1);
-  sim::Report const report = *lists.last_report();
-  int mutants = 0;
-  for (sim::MarkedStatement const& statement : report.marked) {
-    switch (statement.operation) {
-      case Operation::tcgen05_wait:
-      case Operation::tcgen05_fence:
-      case Operation::tcgen05_commit:
-      case Operation::mbarrier_wait:
-      case Operation::mbarrier_arrive:
-      case Operation::mbarrier_arrive_cluster:
-      case Operation::mbarrier_arrive_expect_tx:
-        break;
-      default:
-        continue;
-    }
-    for (Mutation const mutation : {Mutation::removed, Mutation::less}) {
-      bool const of_commit = statement.operation == Operation::tcgen05_commit;
-      if (mutation == Mutation::less && !of_commit) continue;
-      if ((statement.admitted & mutation) == Mutation::none) continue;
-      ++mutants;
-      bool found = false;
-      try {
-        Machine const machine =
-            blackwell({.multiprocessors = 1,
-                       .mutant = sim::Mutant{statement.where.file, statement.where.line,
-                                             statement.operation, mutation}});
-        found = run_sm100(machine, p, configuration, 1).d != expected.d;
-      } catch (std::exception const&) {
-        found = true;
-      }
-      EXPECT_TRUE(found) << statement.where.file << ":" << statement.where.line << ": "
-                         << to_string(statement.operation) << " " << to_string(mutation);
-    }
-  }
-  EXPECT_GE(mutants, least);
-}
-
 TEST(GemmSm100, EveryRemovedFenceWaitAndCommitIsFound) {
-  expect_mutants_found(three_tiles(), configuration_of(DType::bf16, 64), 9);
+  expect_mutants_found(run_of(three_tiles(), configuration_of(DType::bf16, 64)), 9);
 }
 
 // Of a pair, whose tiles come by launch control: three tiles, one more step of K than stages.
@@ -183,7 +129,7 @@ TEST(GemmSm100, EveryRemovedFenceWaitAndCommitOfAPairIsFound) {
   GemmSm100Config const& c = tegula::configuration(gemm_sm100, configuration);
   GemmProblem p = problem_for(c);
   p.m = 3 * 256, p.n = 64, p.k = 64 * (stages(c) + 1);
-  expect_mutants_found(p, configuration, 14);
+  expect_mutants_found(run_of(p, configuration), 14);
 }
 
 // Two tiles by one CTA: its every wait is for one thing.

@@ -6,13 +6,13 @@
 
 #include <cmath>
 #include <cstddef>
-#include <exception>
 #include <string>
 #include <vector>
 
 #include "explore_kernel.hpp"
 #include "gemm_sm100_problem.hpp"
 #include "refusal.hpp"
+#include "sm100_checks.hpp"
 
 namespace tegula {
 namespace {
@@ -178,24 +178,14 @@ TEST(ScaledGemmSm100, ComputesBatches) {
   }
 }
 
-// One CTA computes three tiles: clean, and the same bits, whenever operations land and whoever
-// runs.
+// One CTA computes three tiles.
 TEST(ScaledGemmSm100, IsTheSameAtEverySchedule) {
   ScaledGemmSm100Config const& c = configuration(scaled_gemm_sm100, nvf4());
   GemmProblem p = problem_for(c);
   p.m = 2 * 128 + 5, p.n = 61, p.k = 2 * block_k(c) + 32;
-  auto const expected = run_scaled(blackwell(), p, nvf4(), 1);
-  expect_near_exact(p, expected);
-  using sim::Completion, sim::Interleaving;
-  for (auto const completion : {Completion::last, Completion::first, Completion::random}) {
-    for (auto const interleaving :
-         {Interleaving::round_robin, Interleaving::random, Interleaving::one_warp_behind}) {
-      Machine const machine =
-          blackwell({.completion = completion, .interleaving = interleaving, .seed = 3});
-      EXPECT_EQ(run_scaled(machine, p, nvf4(), 1).d, expected.d)
-          << to_string(completion) << ", " << to_string(interleaving);
-    }
-  }
+  expect_near_exact(p, run_scaled(blackwell(), p, nvf4(), 1));
+  expect_the_same_at_every_schedule(
+      [&](Machine const& machine) { return run_scaled(machine, p, nvf4(), 1).d; }, 1);
 }
 
 // A pair computes two tiles of 256 x 256, with one tile's accumulators, and a batch.
@@ -234,35 +224,8 @@ TEST(ScaledGemmSm100, EveryRemovedCopyWaitAndCommitIsFound) {
   ScaledGemmSm100Config const& c = configuration(scaled_gemm_sm100, mxf8());
   GemmProblem p = problem_for(c);
   p.m = 3 * 128, p.n = 64, p.k = block_k(c) * (stages(c) + 1);
-  Machine const lists = blackwell({.list_marked = true});
-  auto const expected = run_scaled(lists, p, mxf8(), 1);
-  sim::Report const report = *lists.last_report();
-  int mutants = 0;
-  for (sim::MarkedStatement const& statement : report.marked) {
-    switch (statement.operation) {
-      case Operation::tcgen05_cp:
-      case Operation::tcgen05_wait:
-      case Operation::tcgen05_fence:
-      case Operation::tcgen05_commit:
-      case Operation::mbarrier_wait:
-        break;
-      default:
-        continue;
-    }
-    ++mutants;
-    bool found = false;
-    try {
-      Machine const machine =
-          blackwell({.mutant = sim::Mutant{statement.where.file, statement.where.line,
-                                           statement.operation, Mutation::removed}});
-      found = run_scaled(machine, p, mxf8(), 1).d != expected.d;
-    } catch (std::exception const&) {
-      found = true;
-    }
-    EXPECT_TRUE(found) << statement.where.file << ":" << statement.where.line << ": "
-                       << to_string(statement.operation);
-  }
-  EXPECT_GE(mutants, 8);
+  expect_mutants_found([&](Machine const& machine) { return run_scaled(machine, p, mxf8(), 1).d; },
+                       8, {Operation::tcgen05_cp});
 }
 
 // By the entry point: chosen, and no other kernel computes it.

@@ -41,6 +41,8 @@ namespace tegula {
 /// A block is 128 elements, the last one what is left. With Grouping::k each group's columns begin
 /// a block of their own: there are as many as blocks of all groups (scale_blocks is the most).
 ///
+/// On sm_90 fp8 has these scales; on sm_100 nothing has them.
+///
 /// Everything is what TMA can address: A, B and the scales of rows at multiples of 16 bytes, and
 /// their leading dimensions and strides too. Of D and C any extents and strides are computed, those
 /// of whole 16 bytes faster.

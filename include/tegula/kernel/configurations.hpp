@@ -9,6 +9,7 @@
 #include "tegula/kernel/gemm_sm100_table.hpp"
 #include "tegula/kernel/gemm_sm80_table.hpp"
 #include "tegula/kernel/gemm_sm90_table.hpp"
+#include "tegula/kernel/grouped_gemm_sm100_table.hpp"
 #include "tegula/kernel/grouped_gemm_sm90_table.hpp"
 #include "tegula/kernel/scaled_gemm_sm100_table.hpp"
 
@@ -27,6 +28,7 @@ inline constexpr GroupedGemmSm90Family grouped_gemm_sm90;
 inline constexpr GemmInputsFamily gemm_inputs;
 inline constexpr GemmSm100Family gemm_sm100;
 inline constexpr ScaledGemmSm100Family scaled_gemm_sm100;
+inline constexpr GroupedGemmSm100Family grouped_gemm_sm100;
 inline constexpr AppendKeysFamily append_keys;
 inline constexpr AttentionSm100Family attention_sm100;
 
@@ -34,7 +36,7 @@ inline constexpr AttentionSm100Family attention_sm100;
 using Families =
     FamilyList<AttentionSm80Family, AttentionSm90Family, GemmSm80Family, GemmSm90Family,
                GroupedGemmSm90Family, GemmInputsFamily, GemmSm100Family, ScaledGemmSm100Family,
-               AppendKeysFamily, AttentionSm100Family>;
+               GroupedGemmSm100Family, AppendKeysFamily, AttentionSm100Family>;
 
 /// The family of a configuration's type.
 template <class Config> using FamilyOf = typename detail::FamilyOfConfig<Config, Families>::type;

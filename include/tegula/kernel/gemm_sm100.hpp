@@ -6,13 +6,19 @@
 #include "tegula/arch/barrier.hpp"
 #include "tegula/arch/cluster.hpp"
 #include "tegula/arch/dim3.hpp"
+#include "tegula/arch/fence.hpp"
 #include "tegula/arch/grid_dependency.hpp"
+#include "tegula/arch/mbarrier.hpp"
 #include "tegula/arch/tcgen05.hpp"
 #include "tegula/arch/tma.hpp"
 #include "tegula/arch/warp.hpp"
+#include "tegula/kernel/clear_columns.hpp"
+#include "tegula/kernel/epilogue_rows.hpp"
 #include "tegula/kernel/epilogue_sm90.hpp"
 #include "tegula/kernel/gemm_operand_tiles.hpp"
 #include "tegula/kernel/gemm_sm100_config.hpp"
+#include "tegula/kernel/grouped_gemm_sm100_config.hpp"
+#include "tegula/pipeline/group_work_tiles.hpp"
 #include "tegula/pipeline/launched_tiles.hpp"
 #include "tegula/pipeline/tensor_memory_pipeline.hpp"
 #include "tegula/pipeline/tma_pipeline.hpp"
@@ -37,6 +43,25 @@ template <int Stages, int PiecesA, int PiecesB> struct ScaleStages {
 };
 template <int Stages> struct ScaleStages<Stages, 0, 0> {
   template <class F> void name_scales(F&&) {}
+};
+/// The end of a tile of a group: from registers straight to the rows that are the group's, for TMA
+/// would store whole tiles, and with them rows of the next group. Mma has a warp's accumulators.
+template <class Out, class Mma> struct GroupEpilogue {
+  struct Tile {};      // nothing lies in shared memory,
+  struct Barriers {};  // and nothing comes from TMA
+  TEGULA_DEVICE static void prefetch_maps(GroupedGemmOutput const&) {}
+  TEGULA_DEVICE static void init(Barriers const&) {}
+  TEGULA_DEVICE GroupEpilogue(GroupedGemmOutput const& out, int, int, Tile const&, Barriers const&)
+      : out_(out) {}
+  /// D = values + C for the rows of the group's D from m to m_end.
+  template <class M>
+  TEGULA_DEVICE void store(Fragment<float, M>& values, int group, int m, int m_end, int n) const {
+    RowEpilogue<Out, Mma>{out_, group, lane_id()}.store(values, m, m_end, n);
+  }
+  TEGULA_DEVICE void drain() const {}
+
+ private:
+  GroupedGemmOutput const& out_;
 };
 /// The type of a tile's elements: of those of less than 8 bits a byte, which is a pair, or one.
 template <DType D, bool OfBytes = (bits(D) < 8)> struct TileElementOf { using Type = type_of<D>; };
@@ -72,6 +97,9 @@ template <DType D> struct TileElementOf<D, true> { using Type = std::uint8_t; };
 /// over scales that products may still read. Each CTA of a pair has the scales of its own rows of
 /// A, and of all of B's.
 ///
+/// With C.grouped the tiles are those of groups (group_tiles.hpp): whole warps walk them, one lane
+/// of which loads, or multiplies. D goes from registers to the rows that are the group's.
+///
 /// Legend: g, s, t, r for tiles in global memory, shared, tensor and register memory; tC..
 /// partitioned for C = A B^T.
 template <GemmSm100Config C> struct GemmSm100 {
@@ -92,9 +120,13 @@ template <GemmSm100Config C> struct GemmSm100 {
   static constexpr int scale_bytes = tegula::scale_bytes(C), of_stage = scale_columns_of_stage(C);
   static constexpr bool scaled = pieces > 0;
   /// gemm_sm90's, whose clusters are CTAs or pairs here, and do not meet in lockstep.
-  using Params = std::conditional_t<scaled, ScaledGemmSm100Params, GemmSm90Params>;
+  using Params =
+      std::conditional_t<C.grouped, GroupedGemmSm100Params,
+                         std::conditional_t<scaled, ScaledGemmSm100Params, GemmSm90Params>>;
   static constexpr int first_scale = scale_column(C, 0);  // in tensor memory
   static_assert(stages >= 2 && columns <= kTensorColumns);
+  static_assert(!C.grouped ||
+                (!C.launched && !C.activates && C.a_major == Major::k && C.b_major == Major::k));
   static_assert(!scaled || (block_n % 128 == 0 && C.a_major == Major::k && C.b_major == Major::k));
 
   using ElementA = typename detail::TileElementOf<C.a>::Type;
@@ -104,12 +136,18 @@ template <GemmSm100Config C> struct GemmSm100 {
   using CopyA = TmaCopy<a_fetch(C), C.ctas>;
   using CopyB = TmaCopy<b_fetch(C), C.ctas>;
   using Operands = GemmOperandTiles<operands(C), tile_k(C)>;
-  using Ring = TmaPipeline<stages, 1>;  // a stage is given back by one tcgen05_commit
+  /// Whether the warp that multiplies may clear a stage, behind the end of a group of k.
+  static constexpr bool clears = C.grouped && C.ctas == 1;
+  /// A stage is given back by a tcgen05_commit; and by who cleared it, for a commit says nothing of
+  /// what threads wrote.
+  using Ring = TmaPipeline<stages, clears ? 2 : 1>;
   using Results = TensorMemoryPipeline<accumulators, 4, C.ctas>;
   // Answers are read by who asks, who loads, four warps that store; in one CTA by who multiplies.
   using Launches = LaunchPipeline<2, C.ctas, 6, 1>;
-  using WorkTiles = std::conditional_t<C.launched, LaunchedTiles<work_tiles(C), Launches>,
-                                       WorkTileIterator<work_tiles(C)>>;
+  using WorkTiles =
+      std::conditional_t<C.grouped, GroupWorkTiles<work_tiles(C)>,
+                         std::conditional_t<C.launched, LaunchedTiles<work_tiles(C), Launches>,
+                                            WorkTileIterator<work_tiles(C)>>>;
   /// Of operands with scales, those of bytes that lie as theirs.
   using Mma = TensorMemoryMma<tensor_memory_mma(
       bits(C.a) < 8 ? DType::e4m3 : C.a, bits(C.b) < 8 ? DType::e4m3 : C.b, DType::f32,
@@ -119,9 +157,14 @@ template <GemmSm100Config C> struct GemmSm100 {
   /// A lane's accumulators of 16 rows a warp, in the order that the epilogue takes: (MMA, 1, 1).
   using Accumulator = typename TiledMma<TiledMmaSpec{
       warpgroup_mma(DType::bf16, DType::bf16, DType::f32, block_n), kWgmmaM, block_n}>::Accumulator;
-  using Epilogue = EpilogueSm90<tegula::epilogue(C)>;
-  // As gemm_sm90's.
-  static constexpr sim::Limits limits = {.bank_conflicts = bits(C.out) == 32 ? 2 : 1};
+  /// Who holds what of a warp's 16 rows, as mma.sync's accumulators lie.
+  using WarpMma = TiledMma<TiledMmaSpec{warp_mma(DType::bf16, DType::f32, 16), 16, block_n}>;
+  using Epilogue = std::conditional_t<C.grouped, detail::GroupEpilogue<type_of<C.out>, WarpMma>,
+                                      EpilogueSm90<tegula::epilogue(C)>>;
+  // As gemm_sm90's; of groups nothing of D lies in shared memory.
+  static constexpr sim::Limits limits = {.bank_conflicts = C.grouped           ? 0
+                                                           : bits(C.out) == 32 ? 2
+                                                                               : 1};
 
   struct None {};
   struct SharedStorage : detail::ScaleStages<stages, pieces, scale_rows * pieces> {
@@ -138,12 +181,12 @@ template <GemmSm100Config C> struct GemmSm100 {
       name("A", a);
       name("B", b);
       this->name_scales(name);
-      name("D", d);
+      if constexpr (!C.grouped) name("D", d);
       name("full", ring.full);
       name("empty", ring.empty);
       name("tile_full", results.full);
       name("tile_empty", results.empty);
-      name("C", epilogue.c);
+      if constexpr (!C.grouped) name("C", epilogue.c);
       name("tmem", tmem);
       if constexpr (C.launched) {
         name("answers", launches.answer);
@@ -189,7 +232,11 @@ template <GemmSm100Config C> struct GemmSm100 {
     }
     meet();  // the barriers and the address of tensor memory are known to all
     TensorAddr const tmem = ld_shared<TensorAddr>(tmem_at);
-    if constexpr (C.launched) {
+    if constexpr (C.grouped) {
+      griddepcontrol_wait();  // the launch before this one has written A, B, C and the groups
+      WorkTiles work{p.schedule.tiles, p.schedule.clusters};
+      walk(p, smem, ring, results, tmem, work, warp);
+    } else if constexpr (C.launched) {
       Launches const launches{smem.launches};
       WorkTiles work{p.schedule.tiling, launches, warp >= 4};
       walk(p, smem, ring, results, tmem, work, warp);
@@ -209,11 +256,12 @@ template <GemmSm100Config C> struct GemmSm100 {
     if (warp >= 4) {
       store(p, smem, results, tmem, work);
     } else if (warp < (C.launched ? 4 : 2)) {
-      if (warp::elect_one()) {
+      bool const leads = warp::elect_one();
+      if (leads || C.grouped) {  // the tiles of groups are found by all lanes together
         if (warp == 0) {
-          load(p, smem, ring, work);
+          load(p, smem, ring, work, leads);
         } else if (warp == 1) {
-          if (is_even()) multiply(p, smem, ring, results, tmem, work);
+          if (is_even()) multiply(p, smem, ring, results, tmem, work, leads);
         } else if constexpr (C.launched) {
           if (warp == 3) work.ask_for_all();
         }
@@ -247,10 +295,34 @@ template <GemmSm100Config C> struct GemmSm100 {
     }
   }
 
-  /// Steps of K, at least one: those beyond K add zeros.
-  TEGULA_DEVICE static int steps_of_k(Params const& p) {
-    int const steps = (p.problem.k + block_k - 1) / block_k;
-    return steps < 1 ? 1 : steps;
+  /// Steps of K of a tile, at least one: those beyond K add zeros. Of a group those of its own K,
+  /// or none where it has no K, or one that it cannot load.
+  TEGULA_DEVICE static int steps_of(Params const& p, WorkTiles const& work) {
+    if constexpr (C.grouped) {
+      GroupTile const& tile = work.tile();
+      return addressable(tile) ? ceil_div(tile.k_end - tile.k, block_k) : 0;
+    } else {
+      int const steps = (p.problem.k + block_k - 1) / block_k;
+      return steps < 1 ? 1 : steps;
+    }
+  }
+  /// Whether TMA can load the group's columns: they begin at a multiple of 16 bytes.
+  TEGULA_DEVICE static bool addressable(GroupTile const& tile) {
+    return tile.k % (128 / bits(C.a)) == 0;
+  }
+  /// Where the tile's operands begin: of masked groups, each in a matrix A of its own.
+  TEGULA_DEVICE static WorkTilePlace operands_of(Params const& p, WorkTiles const& work) {
+    int m = work.m;
+    if constexpr (C.grouped) m -= p.problem.a_batched ? work.batch * p.schedule.tiles.rows : 0;
+    return {m, work.n, work.batch};
+  }
+  /// Tiles of an operand, (mn, tile_k, steps), from the first column of the tile's group on.
+  template <class T> TEGULA_DEVICE static auto of_group(T const& g, WorkTiles const& work) {
+    if constexpr (C.grouped) {
+      return domain_offset(g, 0, work.tile().k, 0);
+    } else {
+      return g;
+    }
   }
 
   /// The scales of step k into a stage; beyond the last, zeros.
@@ -266,27 +338,28 @@ template <GemmSm100Config C> struct GemmSm100 {
     load_one(p.scale_b, at.n, p.problem.b_batched, smem.scale_b[stage]);
   }
 
-  /// One thread: every tile's steps of K, each into the next stage of the ring.
+  /// The thread that leads: every tile's steps of K, each into the next stage of the ring.
   TEGULA_DEVICE static void load(Params const& p, SharedStorage& smem, Ring const& ring,
-                                 WorkTiles& work) {
-    griddepcontrol_wait();  // the launch before this one has written A, B, C
+                                 WorkTiles& work, bool leads) {
+    // The launch before this one has written A, B, C.
+    if constexpr (!C.grouped) griddepcontrol_wait();
     typename Ring::State state;
-    int const steps = steps_of_k(p);
     CopyA const g2sA{0};
     CopyB const g2sB{0};
     auto const sA = tensor(smem.a);  // (block_m, tile_k, stages)
     auto const sB = tensor(smem.b);  // (block_n / ctas, tile_k, stages)
     int const own_n = C.ctas == 1 ? 0 : cluster_cta_rank() * (block_n / C.ctas);  // of B's rows
     while (!work.done()) {
-      WorkTilePlace const own = {work.m, work.n + own_n, work.batch};
-      auto const gA = Operands::a(p.problem, own);  // (block_m, tile_k, steps)
-      auto const gB = Operands::b(p.problem, own);  // (block_n / ctas, tile_k, steps)
+      WorkTilePlace const tile = operands_of(p, work), own = {tile.m, tile.n + own_n, tile.batch};
+      auto const gA = of_group(Operands::a(p.problem, own), work);  // (block_m, tile_k, steps)
+      // (block_n / ctas, tile_k, steps)
+      auto const gB = of_group(Operands::b(p.problem, own), work);
+      int const steps = leads ? steps_of(p, work) : 0;
 #pragma unroll 1
       for (int k = 0; k < steps; ++k) {
         SharedAddr const full =
             acquire(ring, state, C.ctas * (CopyA::bytes + CopyB::bytes + scale_bytes));
-        if constexpr (scaled)
-          load_scales(p, smem, {work.m, work.n, work.batch}, k, state.stage, full);
+        if constexpr (scaled) load_scales(p, smem, tile, k, state.stage, full);
         copy(g2sA, gA(_, _, k), sA(_, _, state.stage), full);
         copy(g2sB, gB(_, _, k), sB(_, _, state.stage), full);
         state.next();
@@ -294,6 +367,7 @@ template <GemmSm100Config C> struct GemmSm100 {
       work.next();
       work.find();
     }
+    if (!leads) return;
     if constexpr (C.ctas > 1) ring.drain(state);
     if constexpr (!C.launched) griddepcontrol_launch_dependents();
   }
@@ -310,35 +384,72 @@ template <GemmSm100Config C> struct GemmSm100 {
     gemm_scaled<spec>(a, b, of_a, of_b, d, accumulate);
   }
 
-  /// One thread: every tile's products.
+  /// Whether a step reads beyond the K of the group, what lies there being another group's.
+  TEGULA_DEVICE static bool ends_early(Params const& p, GroupTile const& tile, int step) {
+    return p.schedule.tiles.grouping == Grouping::k && tile.k + (step + 1) * block_k > tile.k_end &&
+           tile.k_end < p.problem.k;
+  }
+  /// Zeros in the stage's A and B behind the group's K: what lies there may be no number. By all
+  /// lanes of the warp that multiplies.
+  TEGULA_DEVICE static void clear_beyond(SharedStorage& smem, Ring const& ring,
+                                         typename Ring::State const& state, GroupTile const& tile,
+                                         int step) {
+    int const first = tile.k_end - tile.k - step * block_k;
+    warp::sync();  // who leads has waited for the stages before this one
+    ring.wait(state);
+    clear_columns<ElementA>(tensor(smem.a)(_, _, state.stage), C.block_m, block_k, first);
+    clear_columns<ElementB>(tensor(smem.b)(_, _, state.stage), block_n, block_k, first);
+    fence_proxy_async_shared();  // these writes, before the products that read them ...
+    warp::sync();                // ... which another lane starts
+  }
+
+  /// The thread that leads: every tile's products.
   TEGULA_DEVICE static void multiply(Params const& p, SharedStorage& smem, Ring const& ring,
-                                     Results const& results, TensorAddr tmem, WorkTiles& work) {
+                                     Results const& results, TensorAddr tmem, WorkTiles& work,
+                                     bool leads) {
     typename Ring::State state;
     typename Results::State result;
-    int const steps = steps_of_k(p);
     Mma const mma;
     auto const tCsA = mma.partition_a(tensor(smem.a));  // (MMA_K, stages)
     auto const tCsB = mma.partition_b(tensor(smem.b));  // (MMA_K, stages)
     auto const tCtC =
         tensor_memory_tiles<float, block_n, accumulators>(tmem);  // (128, block_n, accumulators)
     while (!work.done()) {
-      results.acquire(result);
+      int const steps = steps_of(p, work);
+      if (leads) results.acquire(result);
 #pragma unroll 1
       for (int k = 0; k < steps; ++k) {
-        ring.wait(state);
-        if constexpr (scaled) {
-          multiply_scaled(smem, state.stage, tmem, tCsA(_, state.stage), tCsB(_, state.stage),
-                          tCtC(_, _, result.stage), k > 0);
-        } else {
-          gemm(mma, tCsA(_, state.stage), tCsB(_, state.stage), tCtC(_, _, result.stage), k > 0);
+        if constexpr (clears) {
+          if (ends_early(p, work.tile(), k)) clear_beyond(smem, ring, state, work.tile(), k);
         }
-        // when the products have read the stage
-        tcgen05_commit_to_all<C.ctas>(ring.empty(state.stage));
+        if (leads) {
+          ring.wait(state);
+          if constexpr (scaled) {
+            multiply_scaled(smem, state.stage, tmem, tCsA(_, state.stage), tCsB(_, state.stage),
+                            tCtC(_, _, result.stage), k > 0);
+          } else {
+            gemm(mma, tCsA(_, state.stage), tCsB(_, state.stage), tCtC(_, _, result.stage), k > 0);
+          }
+          // when the products have read the stage
+          tcgen05_commit_to_all<C.ctas>(ring.empty(state.stage));
+          if constexpr (clears) mbarrier_arrive(ring.empty(state.stage));
+        }
         state.next();
       }
-      results.commit(result.stage);
+      if (leads) results.commit(result.stage);
       result.next();
       work.next();
+    }
+  }
+
+  /// What a tile without steps has: zeros, or no numbers where the group's columns cannot be
+  /// loaded.
+  TEGULA_DEVICE static void fill_unmultiplied(Accumulator& tCrC, WorkTiles const& work) {
+    if constexpr (C.grouped) {
+      float const value = addressable(work.tile()) ? 0.0f : __builtin_nanf("");
+#pragma unroll
+      for (int i = 0; i < Accumulator::size; ++i) tCrC(i) = value;
+      warp::sync();  // all lanes have waited for the tile, as where they load it together
     }
   }
 
@@ -357,11 +468,19 @@ template <GemmSm100Config C> struct GemmSm100 {
         auto const own = part<16, block_n>(
             domain_offset(tCtC(_, _, result.stage), first_row + row, 0));  // (16, block_n)
         Accumulator tCrC;
-        copy(own, tCrC);
-        tcgen05_wait_ld();
-        tcgen05_pin(tCrC);
+        if (!C.grouped || steps_of(p, work) > 0) {
+          copy(own, tCrC);
+          tcgen05_wait_ld();
+          tcgen05_pin(tCrC);
+        } else {
+          fill_unmultiplied(tCrC, work);
+        }
         if (row == 16) results.release(result.stage);
-        epilogue.store(tCrC, work.m + row, work.n, work.batch, false);
+        if constexpr (C.grouped) {
+          epilogue.store(tCrC, work.batch, work.m + first_row + row, work.tile().m_end, work.n);
+        } else {
+          epilogue.store(tCrC, work.m + row, work.n, work.batch, false);
+        }
       }
       result.next();
       work.next();

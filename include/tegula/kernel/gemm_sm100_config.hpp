@@ -28,6 +28,7 @@ struct GemmSm100Config {
   int store_buffers = 2;   ///< of each warp of the epilogue, for D on its way out
   bool activates = false;  ///< whether D is activated: by which function is known only at run time
   BlockScale scale = {};   ///< of the elements of A and B
+  bool grouped = false;    ///< whether D is that of groups, whose extents lie in device memory
 
   /// Rows of a tile of D: the lanes of tensor memory.
   static constexpr int block_m = kTensorLanes;
@@ -118,6 +119,7 @@ constexpr int stage_bytes(GemmSm100Config const& c) {
 }
 /// Shared memory besides the stages: D on its way out; barriers, with room for alignment.
 constexpr int epilogue_bytes(GemmSm100Config const& c) {
+  if (c.grouped) return 1024;  // D goes straight from registers
   OperandTile const d = store_tile(epilogue(c));
   return d.stages * d.mn * d.k * d.bits / 8 + 1024;
 }

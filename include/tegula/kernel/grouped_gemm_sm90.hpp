@@ -8,6 +8,7 @@
 #include "tegula/arch/grid_dependency.hpp"
 #include "tegula/arch/setmaxnreg.hpp"
 #include "tegula/arch/warp.hpp"
+#include "tegula/kernel/clear_columns.hpp"
 #include "tegula/kernel/epilogue_rows.hpp"
 #include "tegula/kernel/grouped_gemm_sm90_config.hpp"
 #include "tegula/pipeline/cluster_reduction.hpp"
@@ -466,16 +467,9 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
     int const first = tile.k_end - tile.k - step * block_k;
     auto const sA = tensor(smem.a)(_, _, stage);
     auto const sB = tensor(smem.b)(_, _, stage);
-#pragma unroll 1
-    for (int row = thread / kWarpSize; row < C.block_m + C.block_n; row += warps) {
-#pragma unroll 1
-      for (int from = 0; from < block_k; from += kWarpSize) {
-        int const k = from + lane_id();
-        if (k >= first && row < C.block_m) sA(row, k) = type_of<C.a>{};
-        if (k >= first && row >= C.block_m) sB(row - C.block_m, k) = type_of<C.b>{};
-        warp::sync();  // one store of all lanes
-      }
-    }
+    int const warp = thread / kWarpSize;
+    clear_columns<type_of<C.a>>(sA, C.block_m, block_k, first, warp, warps);
+    clear_columns<type_of<C.b>>(sB, C.block_n, block_k, first, warp, warps);
     fence_proxy_async_shared();  // these writes, before the wgmma that read them ...
     cta::bar_sync(1, all);       // ... in both consumers
   }

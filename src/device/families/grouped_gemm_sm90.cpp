@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "backend.hpp"
+#include "grouped_gemm_tensors.hpp"
 #include "tegula/device/gemm_plan.hpp"
 #include "tegula/device/tensor_map.hpp"
 #include "tma_gemm.hpp"
@@ -31,17 +32,6 @@ struct PromotionModel {
   double reduction_us = 0.78;          ///< more, where a cluster shares K
   double overlap_loss = 0.212;
 };
-
-/// Whether D and C are stored and loaded by whole vectors.
-bool by_vectors(GroupedGemmArguments const& g) {
-  int const bytes = bytes_of(*g.out);
-  auto const whole = [&](void const* address, std::int64_t ld, std::int64_t group_stride) {
-    return reinterpret_cast<std::uintptr_t>(address) % 16 == 0 && ld * bytes % 16 == 0 &&
-           group_stride * bytes % 16 == 0;
-  };
-  return g.n * bytes % 16 == 0 && whole(g.d, *g.ldd, *g.d_group_stride) &&
-         (g.c == nullptr || whole(g.c, *g.ldc, *g.c_group_stride));
-}
 
 /// A map of scales, of boxes of `box` rows of one block: (rows, blocks, groups).
 TensorMapDescription describe_scales(float const* scales, std::int64_t rows, std::int64_t blocks,
@@ -141,10 +131,8 @@ GroupedGemmSm90Params Traits::lower(Machine const& machine, GroupedGemmArguments
                                     GroupedGemmChoice const& choice) {
   GroupedGemmArguments const g = with_defaults(arguments);
   GroupedGemmSm90Config const& c = configuration(grouped_gemm_sm90, choice.configuration);
-  bool const by_k = g.grouping == Grouping::k;
-  bool const many_b = g.grouping == Grouping::contiguous || g.grouping == Grouping::masked;
   std::int64_t const rows = rows_of_a(g), blocks = scale_blocks(g),
-                     groups_b = many_b ? g.groups : 1;
+                     groups_b = has_many_b(g.grouping) ? g.groups : 1;
   TmaMatrices const a = {g.in, g.a, rows, g.k, 1, *g.lda, 0};
   TmaMatrices const b = {*g.in_b, g.b, g.n, g.k, groups_b, *g.ldb, *g.b_group_stride};
   TensorMap const map_a = encode(machine, tegula::describe(a, a_fetch(c)));
@@ -157,26 +145,12 @@ GroupedGemmSm90Params Traits::lower(Machine const& machine, GroupedGemmArguments
       .scale_b = encode_or(
           machine, c.scales == Scales::rows_by_rows,
           describe_scales(g.scale_b, g.n, blocks, groups_b, *g.scale_b_stride, c.block_n), map_a),
-      .tiles = {.grouping = g.grouping,
-                .groups = static_cast<int>(g.groups),
-                .begins = g.group_begins,
-                .ends = g.group_ends,
-                .rows = static_cast<int>(g.m),
-                .depth = static_cast<int>(g.k),
-                .tiles_n = static_cast<int>(ceil_div(g.n, c.block_n * c.cluster_n)),
-                .band = choice.band},
+      .tiles = group_tiles(g, c.block_n * c.cluster_n, choice.band),
       .clusters = choice.clusters,
       .b_blocks = {.scale = g.scale_b,
                    .blocks_n = static_cast<int>(ceil_div(g.n, kScaleBlock)),
                    .blocks_k = static_cast<int>(blocks)},
-      .out = {.d = g.d,
-              .c = g.c,
-              .ldd = *g.ldd,
-              .ldc = *g.ldc,
-              .d_group_stride = by_k ? *g.d_group_stride : 0,
-              .c_group_stride = by_k ? *g.c_group_stride : 0,
-              .n = static_cast<int>(g.n),
-              .vectors = by_vectors(g)}};
+      .out = grouped_output(g)};
 }
 
 }  // namespace tegula::device

@@ -2,13 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "describe.hpp"
 #include "family_traits.hpp"
+#include "grouped_gemm_tensors.hpp"
 #include "problem.hpp"
 #include "tegula/device/grouped_gemm.hpp"
-#include "tegula/sim/tensor_map.hpp"
 
 namespace tegula::device {
 
@@ -74,35 +72,16 @@ template <> struct FamilyTraits<GroupedGemmSm90Family> {
 
 inline std::vector<sim::GlobalTensor> FamilyTraits<GroupedGemmSm90Family>::describe(
     GroupedGemmSm90Config const& c, GroupedGemmSm90Params const& p) {
-  GroupTiles const& t = p.tiles;
-  if (std::min({t.rows, t.depth, t.groups, p.out.n}) < 1) return {};
-  bool const one = t.grouping == Grouping::none, by_k = t.grouping == Grouping::k;
   std::vector<GlobalTensor> tensors;
-  auto const stride = [](TensorMapDescription const& map, std::size_t axis) {
-    return map.strides[axis - 1] / bytes_of(map.dtype);
-  };
+  if (!describable(p.tiles, p.out)) return tensors;
   auto const add = [&](Names const& names, TensorMap const& map, bool k_first) {
-    auto const x = sim::decode(map);
-    if (!x || x->rank != 3) return;
-    std::size_t const row = k_first ? 1 : 0, column = 1 - row;
-    auto const at = [&](std::size_t axis) { return axis == 0 ? 1 : stride(*x, axis); };
-    tensors.push_back(Matrices{x->dtype, x->address, x->extents[row], x->extents[column], at(row),
-                               at(column), x->extents[2], at(2)}
-                          .as(names, one ? Coverage::read : Coverage::any));
+    describe_group_operand(tensors, names, map, k_first, p.tiles.grouping);
   };
   add(kA, p.a, true);
   add(kB, p.b, true);
   if (c.scales != Scales::none) add({"scales of A", "row", "block"}, p.scale_a, false);
   if (c.scales == Scales::rows_by_rows) add({"scales of B", "n", "block"}, p.scale_b, false);
-  std::int64_t const rows =
-      t.grouping == Grouping::masked ? std::int64_t{t.rows} * t.groups : t.rows;
-  Matrices const d = {
-      c.out, p.out.d, rows, p.out.n, p.out.ldd, 1, by_k ? t.groups : 1, p.out.d_group_stride};
-  tensors.push_back(d.as(kD, one || by_k ? Coverage::written : Coverage::any));
-  if (p.out.c != nullptr)
-    tensors.push_back(Matrices{c.out, p.out.c, rows, p.out.n, p.out.ldc, 1, by_k ? t.groups : 1,
-                               p.out.c_group_stride}
-                          .as(kC, one || by_k ? Coverage::read : Coverage::any));
+  describe_group_output(tensors, c.out, p.tiles, p.out);
   return tensors;
 }
 

@@ -1,0 +1,144 @@
+// Grouped GEMMs on Blackwell, on the simulated machine alone: each configuration against float64,
+// over the edges of its tiles and of groups, at every schedule, and its mutants.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include "explore_kernel.hpp"
+#include "grouped_gemm_forms.hpp"
+#include "sm100_checks.hpp"
+#include "thorough.hpp"
+
+namespace tegula {
+namespace {
+
+/// A problem of a configuration's types, which it is constrained to.
+GroupedProblem problem_for(GroupedGemmSm100Config const& c, int number) {
+  return {.in = c.a,
+          .in_b = c.b,
+          .out = c.out,
+          .scales = Scales::none,
+          .constraints = {.configuration = number, .clusters = 2}};
+}
+
+class EveryGroupedSm100Configuration : public testing::TestWithParam<int> {
+ protected:
+  Machine const machine = blackwell();
+  GroupedGemmSm100Config const& c = configuration(grouped_gemm_sm100, GetParam());
+  GroupedProblem const p = problem_for(c, GetParam());
+  GroupedTile const tile = {c.ctas * c.block_m, c.block_n, block_k(c), std::min(stages(c), 4)};
+};
+INSTANTIATE_TEST_SUITE_P(
+    Table, EveryGroupedSm100Configuration,
+    testing::Range(0, static_cast<int>(configurations(grouped_gemm_sm100).size())),
+    [](auto const& tested) { return fmt::format("{}", tested.param); });
+
+TEST_P(EveryGroupedSm100Configuration, OverTheEdgesOfItsTiles) {
+  expect_right_over_edges(machine, p, tile);
+}
+TEST_P(EveryGroupedSm100Configuration, OfAlignedRowsOntoC) {
+  expect_right_onto_c(machine, p, tile);
+}
+TEST_P(EveryGroupedSm100Configuration, OfGroupsOfRows) { expect_right_of_rows(machine, p, tile); }
+TEST_P(EveryGroupedSm100Configuration, OfGroupsOfK) {
+  if (c.ctas > 1) GTEST_SKIP() << "it computes no groups of k";
+  expect_right_of_k(machine, p, tile);
+}
+
+/// The narrowest tile of bf16, or its pair's.
+int configuration_of(int ctas) {
+  auto const all = configurations(grouped_gemm_sm100);
+  auto const found = std::ranges::find_if(all, [&](GroupedGemmSm100Config const& c) {
+    return c.a == DType::bf16 && c.ctas == ctas && (ctas == 2 || c.block_n == 64);
+  });
+  return static_cast<int>(found - all.begin());
+}
+GroupedProblem problem_of(int ctas, Grouping grouping, int clusters) {
+  int const number = configuration_of(ctas);
+  GroupedProblem p = problem_for(configuration(grouped_gemm_sm100, number), number);
+  p.grouping = grouping, p.constraints.clusters = clusters;
+  return p;
+}
+Sm100Run run_of(GroupedProblem const& p) {
+  return [p](Machine const& machine) { return run(machine, p).d; };
+}
+
+TEST(GroupedGemmSm100, OfManyGroups) {
+  GroupedProblem p{.in = DType::bf16};
+  expect_right_of_many_groups(blackwell(), p);
+}
+
+TEST(GroupedGemmSm100, OfRandomSplits) {
+  expect_right_of_random_splits(blackwell(), thorough_or(300, 40),
+                                [](GroupedProblem& p) { p.scales = Scales::none; });
+}
+
+TEST(GroupedGemmSm100, KeepsWithinItsTensorsWhateverTheGroupsSay) {
+  expect_within_tensors(blackwell(), {.in = DType::bf16, .n = 72, .k = 144});
+}
+
+// One CTA walks two groups' tiles, one of them empty in between, and one that ends within a tile.
+TEST(GroupedGemmSm100, IsTheSameAtEverySchedule) {
+  GroupedProblem p = problem_of(1, Grouping::contiguous, 1);
+  p.n = 61, p.k = 72, p.sizes = {130, 0, 7};
+  expect_the_same_at_every_schedule(run_of(p), 2);
+  p.grouping = Grouping::masked, p.m = 131;
+  expect_the_same_at_every_schedule(run_of(p), 1);
+}
+// The stage is cleared behind two ends of groups.
+TEST(GroupedGemmSm100, OfKIsTheSameAtEverySchedule) {
+  GroupedProblem p = problem_of(1, Grouping::k, 1);
+  p.m = 30, p.n = 64, p.sizes = {72, 0, 40, 64}, p.c = true;
+  expect_the_same_at_every_schedule(run_of(p), 2);
+}
+TEST(GroupedGemmSm100, APairIsTheSameAtEverySchedule) {
+  GroupedProblem p = problem_of(2, Grouping::contiguous, 1);
+  p.n = 61, p.k = 72, p.sizes = {260, 0, 7}, p.c = true;
+  expect_the_same_at_every_schedule(run_of(p), 1);
+}
+
+// More tiles than accumulators, more steps than stages.
+TEST(GroupedGemmSm100, EveryRemovedFenceWaitAndCommitIsFound) {
+  GroupedProblem p = problem_of(1, Grouping::contiguous, 1);
+  int const all = stages(configuration(grouped_gemm_sm100, configuration_of(1)));
+  p.n = 64, p.k = 64 * (all + 1), p.sizes = {130, 0, 100};
+  expect_mutants_found(run_of(p), 9);
+}
+// A stage that comes round is cleared.
+TEST(GroupedGemmSm100, EveryRemovedFenceWaitAndCommitOfGroupsOfKIsFound) {
+  GroupedProblem p = problem_of(1, Grouping::k, 1);
+  int const all = stages(configuration(grouped_gemm_sm100, configuration_of(1)));
+  p.m = 100, p.n = 64, p.sizes = {64 * all + 40, 72, 8};
+  expect_mutants_found(run_of(p), 11, {Operation::fence_proxy_async});
+}
+
+// Two tiles by one CTA: its every wait is for one thing.
+TEST(GroupedGemmSm100, HasOneOrder) {
+  Machine const machine = blackwell();
+  GroupedProblem p = problem_of(1, Grouping::contiguous, 1);
+  p.n = 64, p.k = 128, p.sizes = {3, 4};
+  sim::Exploration const e = explore(machine, [&] { return run(machine, p).d; });
+  EXPECT_TRUE(e.complete) << e.text();
+  EXPECT_TRUE(e.ok()) << e.text();
+}
+
+// By the entry point: chosen there, and on no other machine.
+TEST(GroupedGemmSm100, IsChosenOnAnSm100) {
+  GroupedProblem const p{
+      .in = DType::bf16, .grouping = Grouping::contiguous, .sizes = {5, 9}, .n = 16, .k = 64};
+  Machine const machine = blackwell();
+  run_by(machine, p, [&](GroupedGemmArguments const& g) {
+    GroupedGemmPlan const plan = plan_grouped_gemm(g, machine.properties());
+    EXPECT_EQ(plan.chosen().kernel, FamilyId(grouped_gemm_sm100));
+    EXPECT_THAT(plan.reason, testing::HasSubstr("grouped_gemm_sm100 bf16"));
+    GroupedGemmChoice other = choose_grouped_gemm(g, properties_of(sim::Generation::sm90));
+    EXPECT_EQ(other.kernel, FamilyId(grouped_gemm_sm90));
+    EXPECT_THROW(grouped_gemm(machine, g, other), argument_error);
+    other.kernel = gemm_sm100;
+    EXPECT_THROW(grouped_gemm(machine, g, other), argument_error);
+    grouped_gemm(machine, g);
+  });
+}
+
+}  // namespace
+}  // namespace tegula
