@@ -201,22 +201,19 @@ Values grouped_gemm(GroupedGemmArguments const& arguments, std::vector<std::int6
   Values result;
   result.value.resize(rows.size() * static_cast<std::size_t>(g.n));
   result.bound.assign(result.value.size(), std::numeric_limits<double>::infinity());
-  bool const many_b = g.grouping == Grouping::contiguous || g.grouping == Grouping::masked;
-  std::vector<std::vector<double>> all_b;  // (groups of B, n, k)
-  for (std::int64_t group = 0; group < (many_b ? g.groups : 1); ++group)
-    all_b.push_back(
-        matrix(static_cast<char const*>(g.b) + group * *g.b_group_stride * (bits(*g.in_b) / 8),
-               *g.in_b, g.n, g.k, *g.ldb, 1));
+  std::vector<std::optional<GroupedRow>> places(rows.size());
   parallel_for(static_cast<std::int64_t>(rows.size()), [&](std::int64_t r) {
-    auto const row = grouped_row(g, rows[static_cast<std::size_t>(r)]);
+    places[static_cast<std::size_t>(r)] = grouped_row(g, rows[static_cast<std::size_t>(r)]);
+  });
+  auto const of_row = [&](std::int64_t r, std::vector<double> const& all_b) {
+    auto const& row = places[static_cast<std::size_t>(r)];
     if (!row) return;
     std::int64_t const depth = row->k_end - row->k;
     std::vector<double> a(static_cast<std::size_t>(depth));
     for (std::int64_t i = 0; i < depth; ++i)
       a[static_cast<std::size_t>(i)] = element(g.a, g.in, row->a_row * *g.lda + row->k + i);
     for (std::int64_t j = 0; j < g.n; ++j) {
-      double const* const b =
-          all_b[static_cast<std::size_t>(row->b_group)].data() + j * g.k + row->k;
+      double const* const b = all_b.data() + j * g.k + row->k;
       double value = 0, error = 0;
       if (g.scales == Scales::none) {
         Dot const x = dot(a.data(), b, depth);
@@ -243,7 +240,19 @@ Values grouped_gemm(GroupedGemmArguments const& arguments, std::vector<std::int6
       result.bound[at] =
           error + unit_roundoff(*g.out) * (std::abs(value) + error) + underflow(*g.out);
     }
-  });
+  };
+  // Rows that follow each other with one group's B are computed together, from it as doubles.
+  for (std::size_t begin = 0, end = 0; begin < rows.size(); begin = end) {
+    std::optional<std::int64_t> group;
+    for (; end < rows.size() && (!places[end] || !group || places[end]->b_group == *group); ++end)
+      if (places[end]) group = places[end]->b_group;
+    if (!group) continue;
+    auto const b =
+        matrix(static_cast<char const*>(g.b) + *group * *g.b_group_stride * (bits(*g.in_b) / 8),
+               *g.in_b, g.n, g.k, *g.ldb, 1);
+    parallel_for(static_cast<std::int64_t>(end - begin),
+                 [&](std::int64_t r) { of_row(static_cast<std::int64_t>(begin) + r, b); });
+  }
   return result;
 }
 
