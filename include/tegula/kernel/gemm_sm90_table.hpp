@@ -11,8 +11,8 @@ namespace tegula {
 
 namespace detail {
 /// The tiles of gemm_sm90, apart from their types. Tuned for speed on an H200: which are here
-/// decides how fast a problem is computed, not whether. Each was the fastest of some 110 at enough
-/// of 300 random problems, or of 400 more with some 140, to be missed (docs/hopper_gemm.md).
+/// decides how fast a problem is computed, not whether. Each was the fastest of 110 to 208 tiles at
+/// enough of 1,300 random problems to be missed (docs/hopper_gemm.md).
 inline constexpr GemmSm90Config large_tile = {
     .block_m = 128, .block_n = 256, .cluster_m = 2, .narrow_n = 240};
 inline constexpr GemmSm90Config small_tile = {
@@ -42,6 +42,11 @@ inline constexpr GemmSm90Config full_tiles[] = {
      .transposed = true},
     {.block_m = 256,
      .block_n = 112,
+     .schedule = Schedule::cooperative,
+     .cluster_m = 2,
+     .transposed = true},
+    {.block_m = 128,
+     .block_n = 192,
      .schedule = Schedule::cooperative,
      .cluster_m = 2,
      .transposed = true},
@@ -78,6 +83,21 @@ inline constexpr GemmSm90Config middle_tiles[] = {
      .cluster_m = 2,
      .cluster_n = 2,
      .transposed = true},
+    {.block_m = 128,
+     .block_n = 160,
+     .schedule = Schedule::cooperative,
+     .cluster_m = 2,
+     .cluster_n = 2},
+    {.block_m = 64, .block_n = 192, .schedule = Schedule::basic, .split_k = 2},
+    {.block_m = 64,
+     .block_n = 96,
+     .schedule = Schedule::basic,
+     .cluster_m = 2,
+     .cluster_n = 2,
+     .transposed = true},
+    {.block_m = 128, .block_n = 144, .schedule = Schedule::cooperative, .transposed = true},
+    {.block_m = 128, .block_n = 160, .schedule = Schedule::cooperative, .transposed = true},
+    {.block_m = 128, .block_n = 192, .schedule = Schedule::cooperative, .transposed = true},
 };
 /// ... and for few rows, which a transposed D takes for columns: weights are what such problems
 /// read, and more CTAs at a time read faster.
@@ -101,6 +121,17 @@ inline constexpr GemmSm90Config few_rows_tiles[] = {
      .transposed = true},
     {.block_m = 64, .block_n = 64, .schedule = Schedule::basic, .split_k = 4, .transposed = true},
     {.block_m = 64, .block_n = 64, .schedule = Schedule::basic, .split_k = 8, .transposed = true},
+    {.block_m = 64,
+     .block_n = 16,
+     .schedule = Schedule::basic,
+     .min_ctas_per_sm = 2,
+     .transposed = true},
+    {.block_m = 64, .block_n = 32, .schedule = Schedule::basic, .split_k = 2, .transposed = true},
+    {.block_m = 64, .block_n = 48, .schedule = Schedule::basic, .split_k = 3, .transposed = true},
+    {.block_m = 64, .block_n = 48, .schedule = Schedule::basic, .split_k = 6, .transposed = true},
+    {.block_m = 64, .block_n = 32, .schedule = Schedule::basic, .cluster_m = 4, .transposed = true},
+    {.block_m = 64, .block_n = 64, .schedule = Schedule::basic, .cluster_m = 4, .transposed = true},
+    {.block_m = 64, .block_n = 96, .schedule = Schedule::basic, .cluster_m = 4, .transposed = true},
 };
 /// Those of 8-bit operands.
 inline constexpr GemmSm90Config fp8_tiles[] = {
@@ -177,6 +208,33 @@ inline constexpr GemmSm90Config fp8_tiles[] = {
     {.block_m = 64, .block_n = 96, .schedule = Schedule::basic, .split_k = 3, .transposed = true},
     {.block_m = 128, .block_n = 80, .schedule = Schedule::cooperative, .transposed = true},
     {.block_m = 128, .block_n = 96, .schedule = Schedule::cooperative, .transposed = true},
+    {.block_m = 128, .block_n = 144, .schedule = Schedule::cooperative},
+    {.block_m = 128, .block_n = 160, .schedule = Schedule::cooperative},
+    {.block_m = 128, .block_n = 96, .schedule = Schedule::cooperative, .cluster_m = 2},
+    {.block_m = 128,
+     .block_n = 128,
+     .schedule = Schedule::cooperative,
+     .cluster_m = 2,
+     .cluster_n = 2},
+    {.block_m = 64, .block_n = 96, .schedule = Schedule::basic, .split_k = 3},
+    {.block_m = 128,
+     .block_n = 192,
+     .schedule = Schedule::cooperative,
+     .cluster_m = 2,
+     .transposed = true},
+    {.block_m = 128, .block_n = 144, .schedule = Schedule::cooperative, .transposed = true},
+    {.block_m = 64, .block_n = 32, .schedule = Schedule::basic, .transposed = true},
+    {.block_m = 64, .block_n = 32, .schedule = Schedule::basic, .split_k = 4, .transposed = true},
+    {.block_m = 64,
+     .block_n = 128,
+     .schedule = Schedule::basic,
+     .cluster_m = 2,
+     .split_k = 2,
+     .transposed = true},
+    {.block_m = 64, .block_n = 32, .schedule = Schedule::basic, .cluster_m = 4, .transposed = true},
+    {.block_m = 64, .block_n = 64, .schedule = Schedule::basic, .cluster_m = 4, .transposed = true},
+    {.block_m = 64, .block_n = 96, .schedule = Schedule::basic, .cluster_m = 4, .transposed = true},
+    {.block_m = 64, .block_n = 64, .schedule = Schedule::basic, .cluster_n = 4, .transposed = true},
 };
 
 constexpr GemmSm90Config typed(GemmSm90Config tile, DType a, DType b, DType out) {
@@ -250,27 +308,27 @@ struct GemmSm90Family {
   static constexpr auto table = detail::gemm_sm90_table();
 
   /// bf16 with each schedule and shape of clusters, tiles of two widths, K split (in clusters that
-  /// multicast, too), D transposed, and B of either major; small tiles of f16; one or two of every
-  /// other type.
+  /// multicast, too), D transposed (by clusters of four, too), and B of either major; small tiles
+  /// of f16; one or two of every other type.
   static constexpr bool is_representative(Config const& c) {
     bool const a_k = c.a_major == Major::k, b_k = c.b_major == Major::k;
     bool const large = c.block_n == 256 && c.cluster_m == 2,
                medium = c.block_m == 128 && c.block_n == 128, small = c.block_m == 64;
     if (c.a == DType::tf32) return c.out == DType::f32 && medium && !c.activates;
     if (c.a == DType::e4m3)
-      return c.b == DType::e4m3 ? c.block_n == 192
+      return c.b == DType::e4m3 ? c.block_n == 192 && !c.transposed
                                 : c.out == (c.activates ? DType::bf16 : DType::f32);
     if (c.activates) return c.a == DType::f16 && small;
     if (c.a == DType::f16)
       return a_k && b_k && c.out != DType::bf16 && small && (c.block_n == 128 || c.block_n == 16) &&
-             cluster_size(c) == 1 && c.transposed == (c.block_n == 16);
+             cluster_size(c) * c.min_ctas_per_sm == 1 && c.transposed == (c.block_n == 16);
     if (c.a != DType::bf16) return false;
     if (c.out == DType::f32) return a_k && b_k && small;
     if (c.out != DType::bf16) return false;
     if (!a_k || !b_k) return small && !b_k;
     if (c.transposed)
-      return c.block_n == 80 || (c.block_m == 128 && c.block_n == 160) ||
-             (c.block_n == 16 && c.split_k == 2);
+      return c.block_n == 80 || (c.schedule == Schedule::pingpong && c.block_n == 160) ||
+             (c.block_n == 32 && c.cluster_m == 4) || (c.block_n == 16 && c.split_k == 2);
     return large || (medium && c.cluster_m * c.cluster_n == 1) ||
            (small && c.split_k == (c.block_n == 96 && c.cluster_m == 2 ? 2 : 4)) ||
            (small && c.block_n == 64 && cluster_size(c) * c.min_ctas_per_sm == 1) ||
