@@ -255,7 +255,14 @@ void run_grouped_gemm(GroupedGemmCommand const& c) {
       with_addresses(p.arguments, c,
                      {somewhere(1), somewhere(2), somewhere(3), somewhere(4), somewhere(5),
                       somewhere(6), somewhere(7)});
-  check(before, machine.compute_capability());
+  auto const extent = [](std::int64_t said) { return said == 0 ? "" : std::to_string(said); };
+  named_as_said(
+      {said("in", "--dtype", c.in), said("in_b", "--in-b", c.in_b),
+       said("out", "--out-type", c.out), said("scales", "--scales", c.scales),
+       said("m", "--m", extent(c.m)), said("n", "--n", extent(c.n)), said("k", "--k", extent(c.k)),
+       said(p.arguments.grouping == Grouping::k ? "k" : "m", "--groups", c.sizes),
+       said("groups", "--groups", c.sizes), said("grouping", "--grouping", c.grouping)},
+      [&] { check(before, machine.compute_capability()); });
   if (c.explain) {
     refuse_files_of_a_run({{"--output", c.output}});
     return explain(before, p, c, machine);
