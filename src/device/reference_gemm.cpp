@@ -202,23 +202,48 @@ Values grouped_gemm(GroupedGemmArguments const& arguments, std::vector<std::int6
   result.value.resize(rows.size() * static_cast<std::size_t>(g.n));
   result.bound.assign(result.value.size(), std::numeric_limits<double>::infinity());
   bool const many_b = g.grouping == Grouping::contiguous || g.grouping == Grouping::masked;
+  bool const block_scaled = g.block_scale.block != 0, pairs = are_pairs(g.in, *g.in_b);
+  // Rows of a matrix with block scales, of whose matrices each has `matrix_rows`.
+  auto const rows_of = [&](void const* x, DType type, std::int64_t ld, void const* scales,
+                           std::int64_t matrix, std::int64_t stride, std::int64_t matrix_rows,
+                           std::int64_t first, std::int64_t count) {
+    return block_scaled_rows(static_cast<char const*>(x) + matrix * stride * bits(type) / 8, type,
+                             ld,
+                             static_cast<char const*>(scales) +
+                                 matrix * block_scale_bytes(matrix_rows, g.k, g.block_scale.block),
+                             g.block_scale, pairs, first, count, g.k);
+  };
+  std::vector<BlockScaledRows> scaled_b;
   std::vector<std::vector<double>> all_b;  // (groups of B, n, k)
   for (std::int64_t group = 0; group < (many_b ? g.groups : 1); ++group)
-    all_b.push_back(
-        matrix(static_cast<char const*>(g.b) + group * *g.b_group_stride * (bits(*g.in_b) / 8),
-               *g.in_b, g.n, g.k, *g.ldb, 1));
+    if (block_scaled)
+      scaled_b.push_back(
+          rows_of(g.b, *g.in_b, *g.ldb, g.block_scale_b, group, *g.b_group_stride, g.n, 0, g.n));
+    else
+      all_b.push_back(
+          matrix(static_cast<char const*>(g.b) + group * *g.b_group_stride * (bits(*g.in_b) / 8),
+                 *g.in_b, g.n, g.k, *g.ldb, 1));
   parallel_for(static_cast<std::int64_t>(rows.size()), [&](std::int64_t r) {
     auto const row = grouped_row(g, rows[static_cast<std::size_t>(r)]);
     if (!row) return;
     std::int64_t const depth = row->k_end - row->k;
-    std::vector<double> a(static_cast<std::size_t>(depth));
-    for (std::int64_t i = 0; i < depth; ++i)
-      a[static_cast<std::size_t>(i)] = element(g.a, g.in, row->a_row * *g.lda + row->k + i);
+    bool const masked = g.grouping == Grouping::masked;
+    BlockScaledRows scaled_a;
+    std::vector<double> a(static_cast<std::size_t>(block_scaled ? 0 : depth));
+    if (block_scaled)
+      scaled_a = rows_of(g.a, g.in, *g.lda, g.block_scale_a, masked ? row->group : 0, g.m * *g.lda,
+                         g.m, masked ? row->a_row % g.m : row->a_row, 1);
+    for (std::size_t i = 0; i < a.size(); ++i)
+      a[i] = element(g.a, g.in, row->a_row * *g.lda + row->k + static_cast<std::int64_t>(i));
+    auto const group_b = static_cast<std::size_t>(row->b_group);
     for (std::int64_t j = 0; j < g.n; ++j) {
       double const* const b =
-          all_b[static_cast<std::size_t>(row->b_group)].data() + j * g.k + row->k;
+          (block_scaled ? scaled_b[group_b].value : all_b[group_b]).data() + j * g.k + row->k;
       double value = 0, error = 0;
-      if (g.scales == Scales::none) {
+      if (block_scaled) {
+        value = dot(scaled_a.value.data(), b, depth).sum;
+        error = block_scaled_error(scaled_a, 0, scaled_b[group_b], j, depth, pairs);
+      } else if (g.scales == Scales::none) {
         Dot const x = dot(a.data(), b, depth);
         value = x.sum;
         error = products_error(

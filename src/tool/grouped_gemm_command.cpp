@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "gemm_problem.hpp"
 #include "output.hpp"
 #include "tegula/device/grouped_gemm.hpp"
 #include "tegula/io/text.hpp"
@@ -47,6 +48,7 @@ struct Problem {
   GroupedGemmArguments arguments;
   std::vector<int> sizes, ends;
   Operand a, b, c, scale_a, scale_b;
+  std::vector<std::uint8_t> block_scale_a, block_scale_b;
 };
 
 GroupedGemmArguments arguments_of(GroupedGemmCommand const& c, std::vector<int> const& sizes) {
@@ -58,6 +60,8 @@ GroupedGemmArguments arguments_of(GroupedGemmCommand const& c, std::vector<int> 
   if (c.scales == "none") g.scales = Scales::none;
   if (c.scales == "1x128,128x128") g.scales = Scales::rows_by_blocks;
   if (c.scales == "1x128,1x128") g.scales = Scales::rows_by_rows;
+  if (c.scales == "mx") g.block_scale = kMxScale;
+  if (c.scales == "nv") g.block_scale = kNvScale, g.in = c.in ? g.in : DType::e2m1;
   auto const extent = [](std::int64_t said) { return said == 0 ? kDefaultExtent : said; };
   g.m = extent(c.m), g.n = extent(c.n), g.k = extent(c.k);
   if (!c.sizes) return with_defaults(g);
@@ -98,6 +102,12 @@ Problem read_problem(GroupedGemmCommand const& c) {
           "--groups has a group of {} columns of {}; each but the last must be a multiple "
           "of {}, for a group begins at a multiple of 16 bytes.",
           size, to_string(g.in), unit));
+    if (g.block_scale.block != 0 && g.grouping == Grouping::contiguous && i + 1 < p.sizes.size() &&
+        size % kScalePieceRows != 0)
+      throw argument_error(fmt::format(
+          "--groups has a group of {} rows and --scales is {}; each but the last must be a multiple of "
+          "{}, for a group begins with a piece of scales.",
+          size, c.scales, kScalePieceRows));
     p.ends.push_back(g.grouping == Grouping::masked ? size : at += size);
   }
   // Rows are padded to what TMA can address.
@@ -117,8 +127,15 @@ std::int64_t rows_of_d(GroupedGemmArguments const& g) {
 void generate_operands(Problem& p, GroupedGemmCommand const& c) {
   GroupedGemmArguments const& g = p.arguments;
   std::uint64_t const seed = c.machine.seed;
-  p.a = generate({rows_of_a(g), *g.lda}, g.in, seed, 1);
-  p.b = generate({groups_of_b(g) * g.n, *g.ldb}, *g.in_b, seed, 2);
+  auto const operand = [&](std::int64_t rows, std::int64_t of_matrix, DType type, std::int64_t ld,
+                           std::uint64_t stream, std::vector<std::uint8_t>& scales) {
+    if (g.block_scale.block == 0) return generate({rows, ld}, type, seed, stream);
+    Operand x = generate({rows, g.k}, DType::f32, seed, stream);
+    scales = quantise(x, type, g.block_scale, of_matrix, g.k, ld);
+    return x;
+  };
+  p.a = operand(rows_of_a(g), g.m, g.in, *g.lda, 1, p.block_scale_a);
+  p.b = operand(groups_of_b(g) * g.n, g.n, *g.in_b, *g.ldb, 2, p.block_scale_b);
   p.c = generate({rows_of_d(g), g.n}, *g.out, seed, 3);
   if (g.scales == Scales::none) return;
   std::int64_t const blocks = scale_blocks(g);
@@ -130,7 +147,7 @@ void generate_operands(Problem& p, GroupedGemmCommand const& c) {
 }
 
 struct Addresses {
-  void const *a, *b, *c, *scale_a, *scale_b, *ends;
+  void const *a, *b, *c, *scale_a, *scale_b, *block_scale_a, *block_scale_b, *ends;
   void* d;
 };
 GroupedGemmArguments with_addresses(GroupedGemmArguments g, GroupedGemmCommand const& c,
@@ -141,6 +158,8 @@ GroupedGemmArguments with_addresses(GroupedGemmArguments g, GroupedGemmCommand c
     g.scale_a = static_cast<float const*>(at.scale_a);
     g.scale_b = static_cast<float const*>(at.scale_b);
   }
+  if (g.block_scale.block != 0)
+    g.block_scale_a = at.block_scale_a, g.block_scale_b = at.block_scale_b;
   if (g.grouping != Grouping::none) g.group_ends = static_cast<int const*>(at.ends);
   return g;
 }
@@ -164,7 +183,7 @@ nlohmann::ordered_json describe(GroupedGemmArguments const& g, std::vector<int> 
           {"in", to_string(g.in)},
           {"in_b", to_string(*g.in_b)},
           {"out", to_string(*g.out)},
-          {"scales", scales[static_cast<int>(*g.scales)]},
+          {"scales", g.block_scale.block == 0 ? scales[static_cast<int>(*g.scales)] : c.scales},
           {"grouping", groupings[static_cast<int>(g.grouping)]},
           {"groups", sizes},
           {"c", c.adds_c},
@@ -227,14 +246,14 @@ void run_grouped_gemm(GroupedGemmCommand const& c) {
   GroupedGemmArguments const before =
       with_addresses(p.arguments, c,
                      {somewhere(1), somewhere(2), somewhere(3), somewhere(4), somewhere(5),
-                      somewhere(6), somewhere(7)});
+                      somewhere(6), somewhere(7), somewhere(8), somewhere(9)});
   check(before, machine.compute_capability());
   if (c.explain) {
     refuse_files_of_a_run({{"--output", c.output}});
     return explain(before, p, c, machine);
   }
   auto const bytes = [](std::int64_t rows, std::int64_t columns, DType type) {
-    return static_cast<double>(rows) * static_cast<double>(columns) * (bits(type) / 8);
+    return static_cast<double>(rows) * static_cast<double>(columns) * bits(type) / 8;
   };
   GroupedGemmArguments const& g = p.arguments;
   require_memory("gemm", 2 * (bytes(rows_of_a(g), *g.lda, g.in) +
@@ -245,6 +264,8 @@ void run_grouped_gemm(GroupedGemmCommand const& c) {
              c_buffer = upload(machine, p.c, "C"),
              scale_a = upload(machine, p.scale_a, "scales of A"),
              scale_b = upload(machine, p.scale_b, "scales of B");
+  Buffer<std::uint8_t> const block_scale_a(machine, p.block_scale_a, "scales of A"),
+      block_scale_b(machine, p.block_scale_b, "scales of B");
   Buffer<int> const ends(machine, p.ends, "ends of groups");
   Operand d{*g.out, {rows_of_d(g), g.n}, {}};
   Buffer<std::byte> d_buffer(machine, rows_of_d(g) * g.n * (bits(*g.out) / 8), "D");
@@ -252,7 +273,7 @@ void run_grouped_gemm(GroupedGemmCommand const& c) {
   GroupedGemmArguments const arguments =
       with_addresses(g, c,
                      {a.data(), b.data(), c_buffer.data(), scale_a.data(), scale_b.data(),
-                      ends.data(), d_buffer.data()});
+                      block_scale_a.data(), block_scale_b.data(), ends.data(), d_buffer.data()});
   check(arguments, machine.compute_capability());
   GroupedGemmChoice const choice = chosen_as_asked(c.asked, [&] {
     return choose_grouped_gemm(arguments, machine.properties(), constraints(c));
@@ -265,7 +286,8 @@ void run_grouped_gemm(GroupedGemmCommand const& c) {
   GroupedGemmArguments const host =
       with_addresses(g, c,
                      {p.a.data.data(), p.b.data.data(), p.c.data.data(), p.scale_a.data.data(),
-                      p.scale_b.data.data(), p.ends.data(), d.data.data()});
+                      p.scale_b.data.data(), p.block_scale_a.data(), p.block_scale_b.data(),
+                      p.ends.data(), d.data.data()});
   auto const rows = checked_rows(g, p.sizes);
   auto const comparison =
       reference::compare(rows_as_doubles(d, g.n, rows), reference::grouped_gemm(host, rows),
