@@ -201,7 +201,6 @@ Values grouped_gemm(GroupedGemmArguments const& arguments, std::vector<std::int6
   Values result;
   result.value.resize(rows.size() * static_cast<std::size_t>(g.n));
   result.bound.assign(result.value.size(), std::numeric_limits<double>::infinity());
-  bool const many_b = g.grouping == Grouping::contiguous || g.grouping == Grouping::masked;
   bool const block_scaled = g.block_scale.block != 0, pairs = are_pairs(g.in, *g.in_b);
   // Rows of a matrix with block scales, of whose matrices each has `matrix_rows`.
   auto const rows_of = [&](void const* x, DType type, std::int64_t ld, void const* scales,
@@ -213,18 +212,14 @@ Values grouped_gemm(GroupedGemmArguments const& arguments, std::vector<std::int6
                                  matrix * block_scale_bytes(matrix_rows, g.k, g.block_scale.block),
                              g.block_scale, pairs, first, count, g.k);
   };
-  std::vector<BlockScaledRows> scaled_b;
-  std::vector<std::vector<double>> all_b;  // (groups of B, n, k)
-  for (std::int64_t group = 0; group < (many_b ? g.groups : 1); ++group)
-    if (block_scaled)
-      scaled_b.push_back(
-          rows_of(g.b, *g.in_b, *g.ldb, g.block_scale_b, group, *g.b_group_stride, g.n, 0, g.n));
-    else
-      all_b.push_back(
-          matrix(static_cast<char const*>(g.b) + group * *g.b_group_stride * (bits(*g.in_b) / 8),
-                 *g.in_b, g.n, g.k, *g.ldb, 1));
+  std::vector<std::optional<GroupedRow>> places(rows.size());
   parallel_for(static_cast<std::int64_t>(rows.size()), [&](std::int64_t r) {
-    auto const row = grouped_row(g, rows[static_cast<std::size_t>(r)]);
+    places[static_cast<std::size_t>(r)] = grouped_row(g, rows[static_cast<std::size_t>(r)]);
+  });
+  // From a group's B, (n, k); with block scales, its values.
+  auto const of_row = [&](std::int64_t r, std::vector<double> const& all_b,
+                          BlockScaledRows const& scaled_b) {
+    auto const& row = places[static_cast<std::size_t>(r)];
     if (!row) return;
     std::int64_t const depth = row->k_end - row->k;
     bool const masked = g.grouping == Grouping::masked;
@@ -235,14 +230,12 @@ Values grouped_gemm(GroupedGemmArguments const& arguments, std::vector<std::int6
                          g.m, masked ? row->a_row % g.m : row->a_row, 1);
     for (std::size_t i = 0; i < a.size(); ++i)
       a[i] = element(g.a, g.in, row->a_row * *g.lda + row->k + static_cast<std::int64_t>(i));
-    auto const group_b = static_cast<std::size_t>(row->b_group);
     for (std::int64_t j = 0; j < g.n; ++j) {
-      double const* const b =
-          (block_scaled ? scaled_b[group_b].value : all_b[group_b]).data() + j * g.k + row->k;
+      double const* const b = all_b.data() + j * g.k + row->k;
       double value = 0, error = 0;
       if (block_scaled) {
         value = dot(scaled_a.value.data(), b, depth).sum;
-        error = block_scaled_error(scaled_a, 0, scaled_b[group_b], j, depth, pairs);
+        error = block_scaled_error(scaled_a, 0, scaled_b, j, depth, pairs);
       } else if (g.scales == Scales::none) {
         Dot const x = dot(a.data(), b, depth);
         value = x.sum;
@@ -268,7 +261,25 @@ Values grouped_gemm(GroupedGemmArguments const& arguments, std::vector<std::int6
       result.bound[at] =
           error + unit_roundoff(*g.out) * (std::abs(value) + error) + underflow(*g.out);
     }
-  });
+  };
+  // Rows that follow each other with one group's B are computed together, from it as doubles.
+  for (std::size_t begin = 0, end = 0; begin < rows.size(); begin = end) {
+    std::optional<std::int64_t> group;
+    for (; end < rows.size() && (!places[end] || !group || places[end]->b_group == *group); ++end)
+      if (places[end]) group = places[end]->b_group;
+    if (!group) continue;
+    BlockScaledRows scaled_b;
+    if (block_scaled)
+      scaled_b =
+          rows_of(g.b, *g.in_b, *g.ldb, g.block_scale_b, *group, *g.b_group_stride, g.n, 0, g.n);
+    auto const b = block_scaled ? scaled_b.value
+                                : matrix(static_cast<char const*>(g.b) +
+                                             *group * *g.b_group_stride * (bits(*g.in_b) / 8),
+                                         *g.in_b, g.n, g.k, *g.ldb, 1);
+    parallel_for(static_cast<std::int64_t>(end - begin), [&](std::int64_t r) {
+      of_row(static_cast<std::int64_t>(begin) + r, b, scaled_b);
+    });
+  }
   return result;
 }
 

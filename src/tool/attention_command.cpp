@@ -72,15 +72,21 @@ AttentionArguments before_allocation(AttentionProblem const& p, Machine const& m
   return a;
 }
 
-/// Host and machine hold Q, K, V and O.
-double bytes_of(AttentionArguments const& a) {
-  auto const tokens = [&](std::int64_t seq, std::int64_t heads) {
-    return static_cast<double>(a.batch) * static_cast<double>(seq) * static_cast<double>(heads);
-  };
-  double const queries = tokens(a.seq_q, a.heads), keys = tokens(*a.seq_k, *a.kv_heads),
-               dim = static_cast<double>(a.head_dim), dim_v = static_cast<double>(*a.head_dim_v);
-  return 2.0 * ((bits(a.dtype) / 8) * (queries * dim + keys * (dim + dim_v)) +
-                (bits(*a.out) / 8) * queries * dim_v);
+/// Refuses a problem that takes too much memory, before anything is generated.
+void require_memory_of(AttentionProblem const& p, AttentionArguments const& a,
+                       Machine const& machine) {
+  Footprint all;
+  for (Operand const* const operand : {&p.q, &p.k, &p.v, &p.k_new, &p.v_new}) all.add(*operand);
+  all.add({*a.out, p.shape_of_o, {}});
+  // Keys and values of one head in float64.
+  all.checking =
+      8.0 * static_cast<double>(*a.seq_k) * static_cast<double>(a.head_dim + *a.head_dim_v) +
+      bytes_of_checked_rows(a.batch * a.heads * a.seq_q, *a.head_dim_v);
+  require_memory_of_run(
+      fmt::format("attention: --batch {}, --heads {}, --kv-heads {}, --seq-q {}, --seq-k {}, "
+                  "--head-dim {}, --head-dim-v {}",
+                  a.batch, a.heads, *a.kv_heads, a.seq_q, *a.seq_k, a.head_dim, *a.head_dim_v),
+      all, machine);
 }
 
 /// Refuses files that cannot be written, or are meant for two things, before any work.
@@ -208,9 +214,9 @@ void run(AttentionOptions const& options) {
     refuse_files_of_a_run({{"--output", options.output}, {"--lse", options.lse}});
     return explain(before_allocation(p, machine), options, machine);
   }
-  require_memory("attention", bytes_of(before_allocation(p, machine)));
+  require_memory_of(p, before_allocation(p, machine), machine);
 
-  generate_missing(p, options.machine.seed);
+  generate_missing({&p.q, &p.k, &p.v, &p.k_new, &p.v_new}, options.machine.seed);
   auto const q = upload(machine, p.q, "Q"), k = upload(machine, p.k, "K"),
              v = upload(machine, p.v, "V"), k_new = upload(machine, p.k_new, "k_new"),
              v_new = upload(machine, p.v_new, "v_new"), sink = upload(machine, p.sink, "sink"),

@@ -201,15 +201,6 @@ AttentionProblem read_problem(AttentionOptions o) {
           with_defaults(arguments)};
 }
 
-void generate_missing(AttentionProblem& p, std::uint64_t seed) {
-  std::uint64_t stream = 0;
-  for (Operand* const operand : {&p.q, &p.k, &p.v, &p.k_new, &p.v_new}) {
-    ++stream;
-    if (operand->data.empty() && !operand->shape.empty())
-      *operand = generate(operand->shape, operand->type, seed, stream);
-  }
-}
-
 AttentionArguments with_addresses(AttentionProblem const& p, AttentionAddresses const& at) {
   AttentionArguments a = p.arguments;
   a.q = at.q, a.k = at.k, a.v = is_latent(a) ? at.k : at.v, a.o = at.o;

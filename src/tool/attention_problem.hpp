@@ -36,8 +36,8 @@ struct AttentionOptions {
   } choice;
 };
 
-/// The operands as the kernels and the reference read them; those of no file are empty until
-/// generate_missing, and without a sink that stays so.
+/// The operands as the kernels and the reference read them; those of no file have no
+/// data until generate_missing, and without a sink that stays so.
 struct AttentionProblem {
   Operand q, k, v, k_new, v_new, sink;
   Operand q_descale, k_descale, v_descale;
@@ -47,9 +47,6 @@ struct AttentionProblem {
 };
 
 AttentionProblem read_problem(AttentionOptions o);
-
-/// Fills the operands that the problem has and no file holds.
-void generate_missing(AttentionProblem& p, std::uint64_t seed);
 
 /// The arguments with the operands at these addresses; null for a sink and for factors that the
 /// problem does not have.

@@ -79,6 +79,11 @@ Sequences::Sequences(Lengths const& lengths, std::int64_t batch, std::int64_t se
     seqused_k_.assign(keys.begin(), keys.end());
   if (page_size == 0) return;
   pages_ = batch * ((seq_k + page_size - 1) / page_size);
+  constexpr std::int64_t kMostPages = std::int64_t{1} << 25;
+  if (pages_ > kMostPages)
+    throw argument_error(fmt::format(
+        "--page-size is {}, and {} sequences of {} keys take {} pages; they must be at most {}.",
+        page_size, batch, seq_k, pages_, kMostPages));
   page_table_.resize(static_cast<std::size_t>(pages_));
   for (std::size_t i = 0; i < page_table_.size(); ++i)
     page_table_[i] = static_cast<std::int32_t>(i);

@@ -40,7 +40,7 @@ class Sequences {
 
   Sequences() = default;
   /// Queries and keys are packed where both are given and keys are not in pages; pages are
-  /// dealt out by the seed.
+  /// dealt out by the seed. Throws argument_error for more pages than a table is made of.
   Sequences(Lengths const& lengths, std::int64_t batch, std::int64_t seq_k, int page_size,
             std::uint64_t seed);
 

@@ -219,14 +219,18 @@ void check_files(GemmOptions const& o) {
   io::check_targets(targets, inputs);
 }
 
-/// Host and machine hold A, B and D, and C where it is read.
-double bytes_of(GemmArguments const& g) {
-  auto const matrix = [&](std::int64_t rows, std::int64_t columns, DType type) {
-    return static_cast<double>(g.batch) * static_cast<double>(rows) * static_cast<double>(columns) *
-           bits(type) / 8.0;
-  };
-  double const operands = matrix(g.m, g.k, g.in) + matrix(g.k, g.n, *g.in_b);
-  return 2 * (operands + matrix(g.m, g.n, *g.out) * (g.beta != 0 ? 2 : 1));
+/// Refuses a problem that takes too much memory, before anything is generated.
+void require_memory_of(GemmProblem const& p, GemmArguments const& g, Operand const& d,
+                       Machine const& machine) {
+  Footprint all;
+  for (Operand const* const operand : {&p.a, &p.b, &p.c, &p.bias, &d}) all.add(*operand);
+  // B of one matrix in float64, with block scales as their products and exponents.
+  double const of_element = g.block_scale.block != 0 ? 24 : 8;
+  all.checking = of_element * static_cast<double>(g.n) * static_cast<double>(g.k) +
+                 bytes_of_checked_rows(g.batch * g.m, g.n);
+  require_memory_of_run(
+      fmt::format("gemm: --m {}, --n {}, --k {}, --batch {}", g.m, g.n, g.k, g.batch), all,
+      machine);
 }
 
 /// The command with scales of blocks, or of groups, which has fewer forms.
@@ -321,9 +325,11 @@ void run(GemmOptions const& o) {
     refuse_files_of_a_run({{"--output", o.output}});
     return explain(before_allocation(p, o, machine), o, machine);
   }
-  require_memory("gemm", bytes_of(before_allocation(p, o, machine)));
+  GemmArguments const before = before_allocation(p, o, machine);
+  Operand d{*before.out, batched(before.batch, {before.m, before.n}), {}};
+  require_memory_of(p, before, d, machine);
 
-  generate_missing(p, o.machine.seed);
+  generate_missing({&p.a, &p.b, &p.c}, o.machine.seed);
   quantise(p);
   auto const a = upload(machine, p.a, "A"), b = upload(machine, p.b, "B"),
              c = upload(machine, p.c, "C"), bias = upload(machine, p.bias, "bias");
@@ -334,7 +340,6 @@ void run(GemmOptions const& o) {
       with_addresses(p, o,
                      {p.a.data.data(), p.b.data.data(), p.c.data.data(), p.bias.data.data(),
                       nullptr, p.scales.data(), p.block_scale_a.data(), p.block_scale_b.data()});
-  Operand d{*host.out, batched(host.batch, {host.m, host.n}), {}};
   Buffer<std::byte> const d_buffer(machine, host.batch * host.m * host.n * (bits(*host.out) / 8),
                                    "D");
   GemmArguments const arguments =

@@ -134,15 +134,6 @@ GemmProblem read_problem(GemmOptions o) {
   return p;
 }
 
-void generate_missing(GemmProblem& p, std::uint64_t seed) {
-  std::uint64_t stream = 0;
-  for (Operand* const operand : {&p.a, &p.b, &p.c}) {
-    ++stream;
-    if (operand->data.empty() && !operand->shape.empty())
-      *operand = generate(operand->shape, operand->type, seed, stream);
-  }
-}
-
 void quantise(GemmProblem& p) {
   GemmArguments const& g = p.arguments;
   if (g.block_scale.block == 0) return;

@@ -49,8 +49,8 @@ Value named(std::string const& text, std::initializer_list<std::pair<char const*
   throw argument_error(fmt::format("'{}' is not a name that is known here.", text));
 }
 
-/// The operands as kernels and reference read them; those of no file are empty until
-/// generate_missing, and A and B with block scales are f32 until `quantise`.
+/// The operands as kernels and reference read them; those of no file have no
+/// data until generate_missing, and A and B with block scales are f32 until `quantise`.
 struct GemmProblem {
   Operand a, b, c, bias;
   std::vector<float> scales;
@@ -63,9 +63,6 @@ using Shape = std::vector<std::int64_t>;
 Shape batched(std::int64_t batch, Shape shape);
 
 GemmProblem read_problem(GemmOptions o);
-
-/// Fills the operands of A, B and C that the problem has and no file holds.
-void generate_missing(GemmProblem& p, std::uint64_t seed);
 
 /// A and B of f32 in the problem's types, with their scales. Precondition: checked arguments.
 void quantise(GemmProblem& p);

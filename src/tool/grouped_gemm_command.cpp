@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "gemm_problem.hpp"
@@ -47,7 +48,7 @@ Grouping grouping_of(GroupedGemmCommand const& c) {
 struct Problem {
   GroupedGemmArguments arguments;
   std::vector<int> sizes, ends;
-  Operand a, b, c, scale_a, scale_b;
+  Operand a, b, c, scale_a, scale_b, d;
   std::vector<std::uint8_t> block_scale_a, block_scale_b;
 };
 
@@ -88,6 +89,36 @@ GroupedGemmArguments arguments_of(GroupedGemmCommand const& c, std::vector<int> 
   return with_defaults(g);
 }
 
+bool by_k(GroupedGemmArguments const& g) { return g.grouping == Grouping::k; }
+std::int64_t groups_of_b(GroupedGemmArguments const& g) {
+  return by_k(g) || g.grouping == Grouping::none ? 1 : g.groups;
+}
+std::int64_t rows_of_d(GroupedGemmArguments const& g) {
+  return rows_of_a(g) * (by_k(g) ? g.groups : 1);
+}
+
+/// The operands without data, each with its shape; without one where the problem has it not. With
+/// block scales A and B are f32 until they are quantised.
+void shape_operands(Problem& p, bool adds_c) {
+  GroupedGemmArguments const& g = p.arguments;
+  std::vector const of_d = {rows_of_d(g), g.n};
+  p.a = {g.in, {rows_of_a(g), *g.lda}, {}};
+  p.b = {*g.in_b, {groups_of_b(g) * g.n, *g.ldb}, {}};
+  p.c = {*g.out, adds_c ? of_d : std::vector<std::int64_t>(), {}};
+  p.d = {*g.out, of_d, {}};
+  p.scale_a.type = p.scale_b.type = DType::f32;
+  if (g.block_scale.block != 0) {
+    p.a = {DType::f32, {rows_of_a(g), g.k}, {}};
+    p.b = {DType::f32, {groups_of_b(g) * g.n, g.k}, {}};
+  }
+  if (g.scales == Scales::none) return;
+  std::int64_t const blocks = scale_blocks(g);
+  p.scale_a.shape = {blocks, *g.scale_a_stride};
+  p.scale_b.shape = g.scales == Scales::rows_by_rows
+                        ? std::vector{groups_of_b(g) * blocks, *g.scale_b_stride}
+                        : std::vector{groups_of_b(g) * ((g.n + 127) / 128), blocks};
+}
+
 Problem read_problem(GroupedGemmCommand const& c) {
   Problem p;
   if (c.sizes) p.sizes = read_sizes(*c.sizes);
@@ -116,34 +147,18 @@ Problem read_problem(GroupedGemmCommand const& c) {
   return p;
 }
 
-bool by_k(GroupedGemmArguments const& g) { return g.grouping == Grouping::k; }
-std::int64_t groups_of_b(GroupedGemmArguments const& g) {
-  return by_k(g) || g.grouping == Grouping::none ? 1 : g.groups;
-}
-std::int64_t rows_of_d(GroupedGemmArguments const& g) {
-  return rows_of_a(g) * (by_k(g) ? g.groups : 1);
-}
-
-void generate_operands(Problem& p, GroupedGemmCommand const& c) {
+/// Refuses a problem that takes too much memory, before anything is generated.
+void require_memory_of(Problem const& p, Machine const& machine) {
   GroupedGemmArguments const& g = p.arguments;
-  std::uint64_t const seed = c.machine.seed;
-  auto const operand = [&](std::int64_t rows, std::int64_t of_matrix, DType type, std::int64_t ld,
-                           std::uint64_t stream, std::vector<std::uint8_t>& scales) {
-    if (g.block_scale.block == 0) return generate({rows, ld}, type, seed, stream);
-    Operand x = generate({rows, g.k}, DType::f32, seed, stream);
-    scales = quantise(x, type, g.block_scale, of_matrix, g.k, ld);
-    return x;
-  };
-  p.a = operand(rows_of_a(g), g.m, g.in, *g.lda, 1, p.block_scale_a);
-  p.b = operand(groups_of_b(g) * g.n, g.n, *g.in_b, *g.ldb, 2, p.block_scale_b);
-  p.c = generate({rows_of_d(g), g.n}, *g.out, seed, 3);
-  if (g.scales == Scales::none) return;
-  std::int64_t const blocks = scale_blocks(g);
-  bool const rows = g.scales == Scales::rows_by_rows;
-  p.scale_a = generate({blocks, *g.scale_a_stride}, DType::f32, seed, 4);
-  p.scale_b = generate(rows ? std::vector{groups_of_b(g) * blocks, *g.scale_b_stride}
-                            : std::vector{groups_of_b(g) * ((g.n + 127) / 128), blocks},
-                       DType::f32, seed, 5);
+  Footprint all;
+  for (Operand const* const operand : {&p.a, &p.b, &p.c, &p.scale_a, &p.scale_b, &p.d})
+    all.add(*operand);
+  all.checking = 8.0 * static_cast<double>(g.n) * static_cast<double>(g.k) +  // of a group's B
+                 bytes_of_checked_rows(rows_of_d(g), g.n);
+  require_memory_of_run(
+      fmt::format("gemm: --m {}, --n {}, --k {}{}", g.m, g.n, g.k,
+                  p.sizes.empty() ? "" : fmt::format(", --groups of {} groups", p.sizes.size())),
+      all, machine);
 }
 
 struct Addresses {
@@ -219,15 +234,25 @@ void explain(GroupedGemmArguments const& g, Problem const& p, GroupedGemmCommand
   print("{}\n", dump(out));
 }
 
-/// The rows of D that are a group's, as reference::grouped_gemm numbers them, some of them where
-/// there are many.
+/// The rows of D that are some group's.
+std::int64_t rows_of_groups(GroupedGemmArguments const& g, std::vector<int> const& sizes) {
+  return g.grouping == Grouping::masked
+             ? std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0})
+             : rows_of_d(g);
+}
+
+/// Those rows, as reference::grouped_gemm numbers them, some of them where there are many.
 std::vector<std::int64_t> checked_rows(GroupedGemmArguments const& g,
                                        std::vector<int> const& sizes) {
-  auto rows = rows_to_check(rows_of_d(g), static_cast<double>(g.n) * static_cast<double>(g.k), g.n);
-  if (g.grouping == Grouping::masked)
-    std::erase_if(rows, [&](std::int64_t row) {
-      return row % g.m >= sizes[static_cast<std::size_t>(row / g.m)];
-    });
+  auto rows = rows_to_check(rows_of_groups(g, sizes),
+                            static_cast<double>(g.n) * static_cast<double>(g.k), g.n);
+  if (g.grouping != Grouping::masked) return rows;
+  std::size_t group = 0;
+  std::int64_t first = 0;  // of the group, counted over the groups' rows
+  for (std::int64_t& row : rows) {
+    while (row - first >= sizes[group]) first += sizes[group++];
+    row += static_cast<std::int64_t>(group) * g.m - first;
+  }
   return rows;
 }
 
@@ -252,14 +277,14 @@ void run_grouped_gemm(GroupedGemmCommand const& c) {
     refuse_files_of_a_run({{"--output", c.output}});
     return explain(before, p, c, machine);
   }
-  auto const bytes = [](std::int64_t rows, std::int64_t columns, DType type) {
-    return static_cast<double>(rows) * static_cast<double>(columns) * bits(type) / 8;
-  };
   GroupedGemmArguments const& g = p.arguments;
-  require_memory("gemm", 2 * (bytes(rows_of_a(g), *g.lda, g.in) +
-                              bytes(groups_of_b(g) * g.n, *g.ldb, *g.in_b) +
-                              2 * bytes(rows_of_d(g), g.n, *g.out)));
-  generate_operands(p, c);
+  shape_operands(p, c.adds_c);
+  require_memory_of(p, machine);
+  generate_missing({&p.a, &p.b, &p.c, &p.scale_a, &p.scale_b}, c.machine.seed);
+  if (g.block_scale.block != 0) {
+    p.block_scale_a = quantise(p.a, g.in, g.block_scale, g.m, g.k, *g.lda);
+    p.block_scale_b = quantise(p.b, *g.in_b, g.block_scale, g.n, g.k, *g.ldb);
+  }
   auto const a = upload(machine, p.a, "A"), b = upload(machine, p.b, "B"),
              c_buffer = upload(machine, p.c, "C"),
              scale_a = upload(machine, p.scale_a, "scales of A"),
@@ -267,7 +292,6 @@ void run_grouped_gemm(GroupedGemmCommand const& c) {
   Buffer<std::uint8_t> const block_scale_a(machine, p.block_scale_a, "scales of A"),
       block_scale_b(machine, p.block_scale_b, "scales of B");
   Buffer<int> const ends(machine, p.ends, "ends of groups");
-  Operand d{*g.out, {rows_of_d(g), g.n}, {}};
   Buffer<std::byte> d_buffer(machine, rows_of_d(g) * g.n * (bits(*g.out) / 8), "D");
   d_buffer.fill(0);  // the rows of no group
   GroupedGemmArguments const arguments =
@@ -280,17 +304,17 @@ void run_grouped_gemm(GroupedGemmCommand const& c) {
   });
   double const milliseconds = checked_launches(machine, c.machine, bar, c.repeat, c.json,
                                                [&] { grouped_gemm(machine, arguments, choice); });
-  d.data = d_buffer.download();
-  if (!c.output.empty()) write_operand("--output", c.output, d);
+  p.d.data = d_buffer.download();
+  if (!c.output.empty()) write_operand("--output", c.output, p.d);
 
   GroupedGemmArguments const host =
       with_addresses(g, c,
                      {p.a.data.data(), p.b.data.data(), p.c.data.data(), p.scale_a.data.data(),
                       p.scale_b.data.data(), p.block_scale_a.data(), p.block_scale_b.data(),
-                      p.ends.data(), d.data.data()});
+                      p.ends.data(), p.d.data.data()});
   auto const rows = checked_rows(g, p.sizes);
   auto const comparison =
-      reference::compare(rows_as_doubles(d, g.n, rows), reference::grouped_gemm(host, rows),
+      reference::compare(rows_as_doubles(p.d, g.n, rows), reference::grouped_gemm(host, rows),
                          reference::largest_finite(*g.out));
   Verdict verdict;
   verdict.problem = describe(g, p.sizes, c);
@@ -302,7 +326,7 @@ void run_grouped_gemm(GroupedGemmCommand const& c) {
   if (!by_k(g))
     for (int const size : p.sizes) multiplied += size;
   verdict.multiply_adds = multiplied * static_cast<double>(g.n) * static_cast<double>(g.k);
-  verdict.rows = rows_of_d(g);
+  verdict.rows = rows_of_groups(g, p.sizes);
   verdict.rows_checked = static_cast<std::int64_t>(rows.size());
   std::int64_t const worst = std::max<std::int64_t>(comparison.worst, 0);
   std::int64_t const worst_row = rows.empty() ? 0 : rows[static_cast<std::size_t>(worst / g.n)];

@@ -167,6 +167,15 @@ Operand generate(std::vector<std::int64_t> shape, DType type, std::uint64_t seed
   return {type, std::move(shape), round_to(type, static_cast<std::size_t>(count), value)};
 }
 
+void generate_missing(std::initializer_list<Operand*> operands, std::uint64_t seed) {
+  std::uint64_t stream = 0;
+  for (Operand* const operand : operands) {
+    ++stream;
+    if (operand->data.empty() && !operand->shape.empty())
+      *operand = generate(operand->shape, operand->type, seed, stream);
+  }
+}
+
 void agree(Extent& extent, std::int64_t from_file, char const* option, std::string const& file) {
   std::string const by = fmt::format("{} {}", option, io::printable(file));
   if (extent.value == 0) {
@@ -202,9 +211,30 @@ void require_memory(std::string const& what, double bytes) {
   double const available = free_memory();
   if (bytes > available)
     throw argument_error(
-        fmt::format("{} needs about {:.3g} GB of memory, and {:.3g} GB are free; a smaller "
+        fmt::format("{}: about {:.3g} GB of memory are needed, and {:.3g} GB are free; a smaller "
                     "problem or a larger machine is needed.",
                     what, bytes * 1e-9, available * 1e-9));
+}
+
+void Footprint::add(Operand const& operand) {
+  if (operand.shape.empty()) return;
+  double bytes = bits(operand.type) / 8;
+  for (auto const extent : operand.shape) bytes *= static_cast<double>(extent);
+  operands += bytes;
+  if (!operand.data.empty()) from_files += bytes;
+}
+
+void require_memory_of_run(std::string const& problem, Footprint const& footprint,
+                           Machine const& machine) {
+  constexpr double kMostGenerated = 2e9;
+  // A simulated machine's memory is the host's, and has a shadow of as many bytes.
+  double const bytes = (machine.is_simulated() ? 3 : 1) * footprint.operands + footprint.checking;
+  if (machine.is_simulated() && bytes > std::max(kMostGenerated, 20 * footprint.from_files))
+    throw argument_error(
+        fmt::format("{} need about {:.3g} GB of memory on a simulated machine; at most {:.3g} GB "
+                    "may be taken where the operands are generated.",
+                    problem, bytes * 1e-9, kMostGenerated * 1e-9));
+  require_memory(problem, bytes);
 }
 
 void write_operand(char const* option, std::string const& name, Operand const& operand) {

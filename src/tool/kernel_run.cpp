@@ -36,8 +36,12 @@ double checked_launches(Machine const& machine, MachineOptions const& options, P
     if (!options.report.empty())
       write_output("--report", options.report, machine.last_report().value().json(counters) + "\n");
   };
+  int launched = machine.is_simulated() ? 0 : -1;  // a GPU is warmed up first
   try {
-    double const milliseconds = time_launches(machine, repeat, launch);
+    double const milliseconds = time_launches(machine, repeat, [&] {
+      bar.begin_launch(launched++, repeat);
+      launch();
+    });
     bar.clear();
     write_report();
     return milliseconds;
@@ -55,9 +59,17 @@ double checked_launches(Machine const& machine, MachineOptions const& options, P
   }
 }
 
+namespace {
+constexpr double kElements = 1 << 24;  // checked at most, if rows have no more
+}
+
+double bytes_of_checked_rows(std::int64_t total, std::int64_t elements) {
+  double const row = static_cast<double>(elements);
+  return 3 * sizeof(double) * std::min(static_cast<double>(total) * row, std::max(kElements, row));
+}
+
 std::vector<std::int64_t> rows_to_check(std::int64_t total, double work, std::int64_t elements) {
   constexpr double kWork = 4e9;
-  constexpr double kElements = 1 << 24;
   double const most =
       std::min(kWork / std::max(1.0, work), kElements / static_cast<double>(elements));
   return reference::some_rows(total, static_cast<std::int64_t>(std::max(1.0, most)));

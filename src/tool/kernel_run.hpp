@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <limits>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -32,6 +33,8 @@ namespace tegula::tool {
 class ProgressBar {
  public:
   ~ProgressBar() { clear(); }
+  /// What comes is the launch `index` of so many, which may be of several kernels.
+  void begin_launch(int index, int launches);
   void update(std::int64_t done, std::int64_t total);
   /// Erases the line.
   void clear();
@@ -41,6 +44,7 @@ class ProgressBar {
   std::mutex mutex_;
   Clock::time_point begin_ = Clock::now(), drawn_ = begin_;
   std::int64_t last_done_ = 0;
+  int launch_ = 0, launches_ = 1;
   bool visible_ = false;
 };
 
@@ -130,6 +134,9 @@ Operand read_operand(std::string const& option, std::string const& name, std::op
 /// the host.
 Operand generate(std::vector<std::int64_t> shape, DType type, std::uint64_t seed,
                  std::uint64_t stream);
+/// Generates those of the operands that have a shape and no data, each from the stream of its
+/// place: 1, 2, ...
+void generate_missing(std::initializer_list<Operand*> operands, std::uint64_t seed);
 /// An extent of the problem, which options and files may say.
 struct Extent {
   char const* name;        ///< "m"
@@ -144,6 +151,20 @@ struct Extent {
 void agree(Extent& extent, std::int64_t from_file, char const* option, std::string const& file);
 /// Throws argument_error where `bytes` of `what` are more memory than this machine has free.
 void require_memory(std::string const& what, double bytes);
+/// What a run keeps in the host's memory, in bytes.
+struct Footprint {
+  double operands = 0;    ///< results among them
+  double from_files = 0;  ///< of these, those that files hold
+  double checking = 0;    ///< for the comparison with float64
+
+  /// Adds an operand that has a shape; one with data is from a file.
+  void add(Operand const& operand);
+};
+/// Throws argument_error where a run needs more memory than there is free; and, on a simulated
+/// machine, more than 2 GB and more than twenty times what its files hold. `problem` has the
+/// options that say the extents, with their values.
+void require_memory_of_run(std::string const& problem, Footprint const& footprint,
+                           Machine const& machine);
 /// Writes results as `io::write_array` does. Throws argument_error that begins with the option.
 void write_operand(char const* option, std::string const& name, Operand const& operand);
 /// On the machine, under `name` in its reports.
@@ -181,6 +202,9 @@ double checked_launches(Machine const& machine, MachineOptions const& options, P
 /// Rows whose reference takes at most a few seconds and half a gigabyte: `work` multiply-adds and
 /// `elements` results for one row.
 std::vector<std::int64_t> rows_to_check(std::int64_t total, double work, std::int64_t elements);
+
+/// Bytes of the results, the reference and its bounds of the rows that are checked.
+double bytes_of_checked_rows(std::int64_t total, std::int64_t elements);
 
 /// What a run found, for printing.
 struct Verdict {

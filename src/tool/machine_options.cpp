@@ -20,22 +20,30 @@
 
 namespace tegula::tool {
 
+void ProgressBar::begin_launch(int index, int launches) {
+  std::scoped_lock const lock(mutex_);
+  if (index == 0) begin_ = Clock::now();
+  launch_ = index, launches_ = launches, last_done_ = 0;
+}
+
 void ProgressBar::update(std::int64_t done, std::int64_t total) {
   std::scoped_lock const lock(mutex_);
   auto const now = Clock::now();
-  if (done < last_done_) begin_ = now;  // another launch
+  if (done < last_done_ && launches_ == 1) begin_ = now;  // another kernel
   last_done_ = done;
   bool const due =
       now - begin_ > std::chrono::seconds(2) && now - drawn_ > std::chrono::milliseconds(100);
   if (!due || total <= 0 || isatty(STDERR_FILENO) == 0) return;
   drawn_ = now;
-  constexpr std::int64_t width = 40;
-  auto const filled = static_cast<std::size_t>(width * done / total);
+  constexpr double width = 40;
+  double const of_launch = static_cast<double>(done) / static_cast<double>(total);
+  double const share = (launch_ + of_launch) / launches_;
+  auto const filled = static_cast<std::size_t>(width * share);
   double const seconds = std::chrono::duration<double>(now - begin_).count();
-  double const left =
-      done > 0 ? seconds * static_cast<double>(total - done) / static_cast<double>(done) : 0;
-  say("\r[{}{}] {} of {} CTAs, {:.0f} s left ", std::string(filled, '#'),
-      std::string(width - filled, ' '), done, total, left);
+  say("\r[{}{}] {} of {} CTAs{}, {:.0f} s left ", std::string(filled, '#'),
+      std::string(static_cast<std::size_t>(width) - filled, ' '), done, total,
+      launches_ > 1 ? fmt::format(" of launch {} of {}", launch_ + 1, launches_) : "",
+      share > 0 ? seconds * (1 - share) / share : 0);
   std::fflush(stderr);
   visible_ = true;
 }

@@ -164,10 +164,7 @@ std::string dump(nlohmann::ordered_json const& value) {
 
 nlohmann::ordered_json thread_value_json(Layout const& tv) {
   constexpr std::int64_t kLargest = std::int64_t{1} << 22;
-  if (tv.size() > kLargest)
-    throw std::invalid_argument(
-        fmt::format("the table of {} would have {} elements; at most {} are written", to_string(tv),
-                    tv.size(), kLargest));
+  if (tv.size() > kLargest) refuse("table", "at most 4194304 elements are written", tv, tv.size());
   std::vector<std::int64_t> table(static_cast<std::size_t>(tv.size()));
   for (std::size_t i = 0; i < table.size(); ++i) {
     // flat index = thread + threads * value: threads are the first mode

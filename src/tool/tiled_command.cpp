@@ -37,6 +37,12 @@ template <class F> auto asked_for(std::string const& what, F&& f) {
   }
 }
 
+/// The tiling as it was asked for.
+std::string asked(MmaOptions const& options) {
+  return "--layout " + io::in_quotes(options.layout) +
+         (options.tile.empty() ? "" : " --tile " + io::in_quotes(options.tile));
+}
+
 /// Threads and extents of a tile are of type int.
 void require_int(char const* what, std::int64_t count) {
   constexpr std::int64_t kMost = std::numeric_limits<int>::max();
@@ -48,9 +54,7 @@ MmaTiling build(MmaOptions const& options, std::string const& atom_argument) {
   Layout const atoms = evaluate_layout("--layout", options.layout);
   Tiler const tile =
       options.tile.empty() ? make_tile(_, _, _) : evaluate_tiler("--tile", options.tile);
-  std::string const tile_text =
-      options.tile.empty() ? "" : " --tile " + io::in_quotes(options.tile);
-  return asked_for("--layout " + io::in_quotes(options.layout) + tile_text, [&] {
+  return asked_for(asked(options), [&] {
     require_int("groups of threads", atoms.size());
     require_int("threads", atoms.size() * atom.threads());
     MmaTiling const mma = make_tiled_mma(atom, atoms, tile);
@@ -68,15 +72,30 @@ std::string to_json(MmaTiling const& mma) {
                {"c", thread_value_json(mma.c())}});
 }
 
+std::string to_json(CopyTiling const& copy) {
+  return dump({{"threads", copy.threads()},
+               {"tile", {copy.extents[0], copy.extents[1]}},
+               {"src", thread_value_json(copy.src())},
+               {"dst", thread_value_json(copy.dst())}});
+}
+
+/// Delivers the drawing, and the tiling as JSON or `text()`. What is refused of them is what was
+/// asked for.
+template <class Tiling, class Text>
+void deliver_of(std::string const& what, Tiling const& tiling, std::string const& svg, bool json,
+                Text&& text) {
+  auto const drawing = [&] { return stacked_svg(pictures(tiling)); };
+  auto const report = [&] { return json ? to_json(tiling) + "\n" : text(); };
+  deliver({{"--svg", svg, [&] { return asked_for(what, drawing); }}}, json,
+          [&] { return asked_for(what, report); });
+}
+
 void run_mma(MmaOptions const& options, bool json, std::string const& svg) {
   MmaTiling const mma = build(options, "--atom");
-  deliver({{"--svg", svg, [&] { return stacked_svg(pictures(mma)); }}}, json, [&] {
-    return json
-               ? to_json(mma) + "\n"
-               : fmt::format(
-                     "{} threads, tile {}x{}x{} (M,N,K); (thread, value) -> flat column-major index, and who holds what:\n\n{}",
-                     mma.threads(), mma.extent(0), mma.extent(1), mma.extent(2),
-                     stacked_text(pictures(mma)));
+  deliver_of(asked(options), mma, svg, json, [&] {
+    return fmt::format(
+        "{} threads, tile {}x{}x{} (M,N,K); (thread, value) -> flat column-major index, and who holds what:\n\n{}",
+        mma.threads(), mma.extent(0), mma.extent(1), mma.extent(2), stacked_text(pictures(mma)));
   });
 }
 
@@ -110,6 +129,12 @@ int element_bits(std::string const& type) {
                   io::in_quotes(type), names));
 }
 
+std::string asked(CopyOptions const& options) {
+  return options.of.empty() ? "--threads " + io::in_quotes(options.threads) + " --values " +
+                                  io::in_quotes(options.values)
+                            : "--of " + options.of + " " + asked(options.mma);
+}
+
 CopyTiling build(CopyOptions const& options) {
   CopyAtom const atom = find_copy_atom("--atom", options.atom);
   int const bits = element_bits(options.type);
@@ -126,15 +151,13 @@ CopyTiling build(CopyOptions const& options) {
   if (options.of.empty()) {
     Layout const threads = evaluate_layout("--threads", options.threads);
     Layout const values = evaluate_layout("--values", options.values);
-    return asked_for("--threads " + io::in_quotes(options.threads) + " --values " +
-                         io::in_quotes(options.values),
-                     [&] {
-                       std::int64_t elements = 0;
-                       if (__builtin_mul_overflow(threads.size(), values.size(), &elements))
-                         elements = std::numeric_limits<std::int64_t>::max();
-                       require_int("elements of a tile", elements);
-                       return make_tiled_copy(atom, bits, threads, values);
-                     });
+    return asked_for(asked(options), [&] {
+      std::int64_t elements = 0;
+      if (__builtin_mul_overflow(threads.size(), values.size(), &elements))
+        elements = std::numeric_limits<std::int64_t>::max();
+      require_int("elements of a tile", elements);
+      return make_tiled_copy(atom, bits, threads, values);
+    });
   }
   if (options.mma.atom.empty()) {
     throw std::invalid_argument(
@@ -149,23 +172,14 @@ CopyTiling build(CopyOptions const& options) {
   });
 }
 
-std::string to_json(CopyTiling const& copy) {
-  return dump({{"threads", copy.threads()},
-               {"tile", {copy.extents[0], copy.extents[1]}},
-               {"src", thread_value_json(copy.src())},
-               {"dst", thread_value_json(copy.dst())}});
-}
-
 void run_copy(CopyOptions const& options, bool json, std::string const& svg) {
   CopyTiling const copy = build(options);
-  deliver({{"--svg", svg, [&] { return stacked_svg(pictures(copy)); }}}, json, [&] {
-    return json
-               ? to_json(copy) + "\n"
-               : fmt::format(
-                     "{} threads, tile {}x{} of {}-bit elements; (thread, value) -> flat column-major index, and who holds what:"
-                     "\n\n{}",
-                     copy.threads(), copy.extents[0], copy.extents[1], copy.element_bits,
-                     stacked_text(pictures(copy)));
+  deliver_of(asked(options), copy, svg, json, [&] {
+    return fmt::format(
+        "{} threads, tile {}x{} of {}-bit elements; (thread, value) -> flat column-major index, and who holds what:"
+        "\n\n{}",
+        copy.threads(), copy.extents[0], copy.extents[1], copy.element_bits,
+        stacked_text(pictures(copy)));
   });
 }
 

@@ -221,6 +221,12 @@ TEST(TiledCommands, RefuseWhatDoesNotFitWithASentence) {
               HasSubstr("--mma"));
   EXPECT_THAT(refusal({"tiled-copy", "--atom", "SM75_U32x4_LDSM_N", "--of", "d", "--mma", mma}),
               AllOf(HasSubstr("--of"), HasSubstr("d")));
+  EXPECT_THAT(refusal({"tiled-mma", "--atom", mma, "--layout", "(1024,1024,1)"}),
+              AllOf(HasSubstr("--layout '(1024,1024,1)': "), HasSubstr("65536 cells")));
+  EXPECT_THAT(run_tool({"tiled-mma", "--atom", mma, "--tile", "<8192,8192,16>", "--json"}).err,
+              AllOf(HasSubstr("--tile '<8192,8192,16>': "), HasSubstr("at most 4194304 elements")));
+  EXPECT_THAT(refusal({"tiled-copy", "--atom", "UniversalCopy<16>", "--threads", "(256,257)"}),
+              AllOf(HasSubstr("--threads '(256,257)' --values '1:1': "), HasSubstr("65536 cells")));
   EXPECT_THAT(
       refusal({"tiled-copy", "--atom", "UniversalCopy", "--type", "f12", "--threads", "32:1"}),
       AllOf(HasSubstr("'f12'"), HasSubstr("bf16")));

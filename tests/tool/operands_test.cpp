@@ -134,21 +134,68 @@ TEST(Operands, FactorsOfQAndKAreAboveZero) {
   }
 }
 
+/// As `gemm --groups` has them: so many groups without rows.
+std::string empty_groups(int groups) {
+  std::string text = "0";
+  for (int i = 1; i < groups; ++i) text += ",0";
+  return text;
+}
+
 TEST(Operands, BeyondTheMemoryAreRefusedBeforeTheyAreMade) {
-  for (std::vector<std::string> const& line : std::vector<std::vector<std::string>>{
-           {"gemm", "--m", "1000000", "--n", "1000000", "--k", "1000000"},
-           {"gemm", "--m", "1000000", "--n", "1000000", "--k", "16"},
-           {"gemm", "--batch", "100000", "--m", "4096", "--n", "4096", "--k", "16"},
-           {"attention", "--seq-q", "100000000", "--head-dim", "256", "--heads", "64"},
-           {"attention", "--seq-q", "64", "--seq-k", "1000000000", "--head-dim", "256", "--heads",
-            "64"}}) {
+  struct Case {
+    std::vector<std::string> line;
+    std::string extents;
+  };
+  for (auto const& [line, extents] :
+       {Case{{"gemm", "--m", "1000000", "--n", "1000000", "--k", "1000000"},
+             "--m 1000000, --n 1000000, --k 1000000, --batch 1 need about 2.6e+04 GB"},
+        {{"gemm", "--m", "1000000", "--n", "1000000", "--k", "16"}, "--k 16, --batch 1 need about"},
+        {{"gemm", "--batch", "100000", "--m", "4096", "--n", "4096"}, "--batch 100000 need about"},
+        {{"gemm", "--m", "1", "--n", "100000000", "--k", "8"}, "--n 100000000, --k 8"},
+        {{"gemm", "--scales", "mx", "--arch", "sm100", "--m", "1", "--n", "2000000", "--k", "64"},
+         "--n 2000000, --k 64"},
+        {{"gemm", "--groups", empty_groups(50000)},
+         "--n 256, --k 256, --groups of 50000 groups need about 19.7 GB"},
+        {{"gemm", "--groups", "1,1", "--grouping", "masked", "--m", "4000000", "--n", "64"},
+         "--m 4000000, --n 64, --k 256, --groups of 2 groups"},
+        {{"gemm", "--groups", "1", "--grouping", "k", "--m", "200000", "--n", "4096"},
+         "--m 200000, --n 4096, --k 1, --groups of 1 groups"},
+        {{"attention", "--seq-q", "100000000", "--head-dim", "256", "--heads", "64"},
+         "--seq-q 100000000, --seq-k 100000000, --head-dim 256"},
+        {{"attention", "--seq-q", "1", "--seq-k", "4000000"}, "--seq-q 1, --seq-k 4000000"},
+        {{"attention", "--seq-q", "1", "--lengths-k", "1,1,1", "--seq-k", "2000000"},
+         "--batch 3, --heads 1, --kv-heads 1, --seq-q 1, --seq-k 2000000"}}) {
     std::vector<std::string> all = line;
     for (char const* const more : {"--device", "sim"}) all.push_back(more);
     Outcome const outcome = run_tool(all);
-    EXPECT_EQ(outcome.status, 1) << line.back();
+    EXPECT_EQ(outcome.status, 1) << extents;
     EXPECT_THAT(outcome.err,
-                ::testing::AllOf(HasSubstr(line[0] + " needs about "), HasSubstr("GB are free")));
+                ::testing::AllOf(
+                    HasSubstr("tegula: " + line[0] + ": --"), HasSubstr(extents),
+                    HasSubstr(" GB of memory on a simulated machine; at most 2 GB may be taken")));
   }
+}
+
+TEST(Operands, PageTablesBeyondTheMemoryAreRefusedBeforeTheyAreMade) {
+  for (std::string const batch : {"100000", "1000000000"}) {
+    Outcome const outcome =
+        run_tool({"attention", "--batch", batch, "--seq-k", "200000", "--page-size", "16",
+                  "--seq-q", "1", "--device", "sim", "--explain"});
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_THAT(outcome.err, ::testing::AllOf(HasSubstr("tegula: --page-size is 16, and " + batch +
+                                                        " sequences of 200000 keys take "),
+                                              HasSubstr("they must be at most 33554432.")));
+  }
+}
+
+TEST(Operands, OfMaskedGroupsTheirOwnRowsAreChecked) {
+  TemporaryFolder const folder;
+  nlohmann::json const result = run_json({"gemm", "--groups", "3,0,200,1", "--grouping", "masked",
+                                          "--m", "100000", "--n", "8", "--k", "8"},
+                                         folder);
+  EXPECT_EQ(result["rows"], 204);
+  EXPECT_EQ(result["rows_checked"], 204);
+  EXPECT_TRUE(result["within_bound"]);
 }
 
 TEST(Operands, OfFilesBeyondTheMemoryAreRefusedBeforeTheyAreRead) {
@@ -169,7 +216,7 @@ TEST(Operands, OfFilesBeyondTheMemoryAreRefusedBeforeTheyAreRead) {
     Outcome const outcome = run_tool(
         {"gemm", option, "big.npy", "--dtype", "f16", "--device", "sim"}, "", folder.path());
     EXPECT_EQ(outcome.status, 1);
-    EXPECT_THAT(outcome.err, ::testing::AllOf(HasSubstr(option + " big.npy needs about 2.2e+03 GB"),
+    EXPECT_THAT(outcome.err, ::testing::AllOf(HasSubstr(option + " big.npy: about 2.2e+03 GB"),
                                               HasSubstr("GB are free")));
   }
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 #include <cstring>
 #include <new>
 
@@ -36,8 +37,9 @@ void Times::recycle(Block* block) noexcept {
 }
 
 Times::Pool::~Pool() {
-  while (first != nullptr)
+  for (; first != nullptr; --blocks)
     ::operator delete (std::exchange(first, first->next), std::align_val_t{alignof(Block)});
+  assert(blocks == 0 && "vectors of times have outlived their pool");
 }
 
 void Causality::forget() {

@@ -253,7 +253,9 @@ class Checker {
   void report_lost(Cta& cta, Copy const& lost, Overwrite const& by);
 
   bool races_ = false;
+  // These two own the vectors that the members after them share, and so must outlive them.
   Agents agents_;
+  WaitOrder wait_order_;
   GlobalRaces global_races_{agents_};
   std::vector<std::unique_ptr<OfCta>> ctas_;
   std::vector<OfThread> threads_;  ///< by agent
@@ -261,7 +263,6 @@ class Checker {
   std::set<std::tuple<int, int, int, std::int64_t>> tests_;
   Published cluster_arriving_;  ///< by the warps that have arrived at the cluster's barrier since
   Published cluster_complete_;  ///< by those of its latest phase
-  WaitOrder wait_order_;
   Published cluster_arriving_waits_, cluster_complete_waits_;  ///< likewise, for the order of waits
   /// What the issuer of each tcgen05.commit in flight knew: it is over when the commit arrives.
   std::map<InFlight const*, Published> commits_;

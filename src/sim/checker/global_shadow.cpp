@@ -309,7 +309,9 @@ void GlobalShadow::RowList::end_run() {
   if (run_.bytes == 0) return;
   GlobalRows const run = run_;
   run_.bytes = 0;
-  std::size_t& latest = latest_[run.site];
+  std::size_t& latest =
+      latest_[(run.site * 64 + static_cast<std::uint32_t>(run.cta * 16 + run.warp)) %
+              latest_.size()];
   if (latest != kNone) {
     GlobalRows& rows = rows_[latest];
     bool const fits = rows.bytes == run.bytes && alike(rows, run);

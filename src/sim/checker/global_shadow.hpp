@@ -170,7 +170,7 @@ class GlobalShadow {
 /// Puts runs of bytes together to rows.
 class GlobalShadow::RowList {
  public:
-  explicit RowList(std::size_t sites) : latest_(sites, kNone) {}
+  RowList() { latest_.fill(kNone); }
   /// The bytes of one call follow those of the call before, or end_run was called.
   void add(GlobalRows const& bytes);
   void end_run();
@@ -179,8 +179,10 @@ class GlobalShadow::RowList {
  private:
   static constexpr std::size_t kNone = ~std::size_t{0};
   std::vector<GlobalRows> rows_;
-  std::vector<std::size_t> latest_;  ///< by site: its row with the highest address
-  GlobalRows run_{};                 ///< that may go on; no bytes: there is none
+  /// By site and warp: the row with the highest address. Several may share a place, which then has
+  /// the latest of any of them.
+  std::array<std::size_t, 1024> latest_;
+  GlobalRows run_{};  ///< that may go on; no bytes: there is none
 };
 
 template <class F> void GlobalShadow::Plane::for_each(std::size_t word, F&& f) const {
@@ -196,7 +198,7 @@ template <class F> void GlobalShadow::Plane::for_each(std::size_t word, F&& f) c
 
 template <class Cover>
 std::vector<GlobalRows> GlobalShadow::rows(int ctas, int threads, Cover&& cover) const {
-  RowList list(sites_.size());
+  RowList list;
   for (Plane Page::*const of_page : {&Page::writes, &Page::shared}) {
     for (Page const* const page : pages_in_order()) {
       Plane const& plane = page->*of_page;
