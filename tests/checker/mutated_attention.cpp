@@ -19,6 +19,8 @@ struct AttentionCase {
   int part_blocks = AttentionMask::unlimited;
   int ctas = 1;
   std::uint64_t lanes_seed = 0;  ///< where not 0: lanes run one by one, in random order
+  /// By default the CTAs' next tiles, counted by an atomic, order what a fence should order.
+  bool strict_fences = false;
 };
 
 constexpr AttentionCase kAttentionCases[] = {
@@ -75,6 +77,14 @@ constexpr AttentionCase kAttentionCases[] = {
      .keys = {140, 40},
      .part_blocks = 2,
      .ctas = 2},
+    {.name = "attention_sm90_parts_strict",
+     .config = {.head_dim = 64, .head_dim_v = 64, .block_n = 32, .consumers = 1, .serving = true},
+     .heads = 6,
+     .kv_heads = 2,
+     .keys = {140, 40},
+     .part_blocks = 2,
+     .ctas = 2,
+     .strict_fences = true},
     {.name = "attention_sm90_paged",
      .config = {.head_dim = 32, .head_dim_v = 32, .block_n = 32, .serving = true},
      .queries = 70,
@@ -113,6 +123,20 @@ constexpr AttentionCase kAttentionCases[] = {
      .page_size = 16,
      .part_blocks = 3,
      .ctas = 2},
+    {.name = "attention_latent_sm90_strict",
+     .config = {.head_dim = 320,
+                .head_dim_v = 256,
+                .block_n = 32,
+                .consumers = 1,
+                .serving = true,
+                .latent = true},
+     .heads = 12,
+     .kv_heads = 2,
+     .keys = {140, 30},
+     .page_size = 16,
+     .part_blocks = 3,
+     .ctas = 2,
+     .strict_fences = true},
     {.name = "attention_latent_sm90_short",  // tiles of one block follow each other
      .config = {.head_dim = 320,
                 .head_dim_v = 256,
@@ -283,6 +307,7 @@ template <int I> MutatedKernel mutated_attention_case() {
               options.interleaving = sim::Interleaving::random;
               options.seed = seed;
             }
+            options.strict.fences = kAttentionCases[I].strict_fences;
             Bench bench(std::move(options));
             using Kernel = AttentionKernelOf<I>;
             auto const params = AttentionBench(bench, kAttentionCases[I]).params();

@@ -141,7 +141,9 @@ TEST(KernelCommands, AnswerBadInputWithASentence) {
   expect_refused("gemm --scales 1x64", "1x64");
   expect_refused("gemm --scales 1x128,1x128 --split-k 3", "--split-k 3");
   expect_refused("gemm --scales mx", "--scales mx: gemm: block_scale is ue8m0");
-  expect_refused("gemm --scales mx --groups 3,4", "--scales is mx; with --groups");
+  expect_refused("gemm --scales mx --groups 3", "block scales are computed on sm_100 only");
+  expect_refused("gemm --scales mx --groups 3,4 --arch sm100", "must be a multiple of 128");
+  expect_refused("gemm --scales mx --groups 64 --grouping k --arch sm100", "no block scales");
   expect_refused("gemm --groups 3,4 --arch sm80", "sm_90 and sm_100 only");
   expect_refused("gemm --groups 3,4 --in e4m3 --arch sm100", "must be Scales::none");
   expect_refused("gemm --scales nv --in e4m3 --arch sm100", "both must be e2m1");
