@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tegula/arch/tensor_map.hpp"
 #include "tegula/atom/mma_spec.hpp"
 #include "tegula/kernel/attention_config.hpp"
 #include "tegula/layout/layout.hpp"
@@ -70,6 +71,11 @@ inline Matrices operand(DType type, void const* address, Major major, std::int64
   bool const k_major = major == Major::k;
   return {type, address, mn, k, k_major ? ld : 1, k_major ? 1 : ld, batches, batch_stride};
 }
+
+/// Block scales, by the tensor map of their pieces (kernel/block_scale.hpp): (row, block of k,
+/// matrix), whole pieces of them. Nothing where the simulated machine did not encode it.
+void describe_block_scales(std::vector<GlobalTensor>& tensors, char const* name,
+                           TensorMap const& map, Coverage coverage);
 
 /// An operand's product is not asked for where alpha is 0.
 inline Coverage of_operand(float alpha) { return alpha != 0 ? Coverage::read : Coverage::any; }

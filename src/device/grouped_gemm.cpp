@@ -62,9 +62,9 @@ class GroupedGemmChecker : Checker {
     grid("(m / 64 + groups) * n / 32", {(rows_of_a(g_) + 63) / 64 + g_.groups, (g_.n + 31) / 32,
                                         g_.grouping == Grouping::k ? g_.groups : 1});
     pointers();
-    operand("a", *g_.lda, rows_of_a(g_), bytes_of(g_.in));
-    operand("b", *g_.ldb, g_.n, bytes_of(*g_.in_b));
-    if (has_many_b(g_.grouping)) whole("b_group_stride", *g_.b_group_stride, bytes_of(*g_.in_b));
+    operand("a", *g_.lda, rows_of_a(g_), g_.in);
+    operand("b", *g_.ldb, g_.n, *g_.in_b);
+    if (has_many_b(g_.grouping)) whole("b_group_stride", *g_.b_group_stride, bits(*g_.in_b));
     if (scaled()) scale_rows("scale_a_stride", *g_.scale_a_stride, rows_of_a(g_));
     if (g_.scales == Scales::rows_by_rows) scale_rows("scale_b_stride", *g_.scale_b_stride, g_.n);
     output("d", *g_.ldd, *g_.d_group_stride);
@@ -75,7 +75,40 @@ class GroupedGemmChecker : Checker {
  private:
   bool scaled() const { return g_.scales != Scales::none; }
 
+  bool block_scaled() const { return g_.block_scale.block != 0; }
+
+  void block_scales(int compute_capability) const {
+    BlockScale const& scale = g_.block_scale;
+    bool const pairs = are_pairs(g_.in, *g_.in_b);
+    if (compute_capability != 100)
+      refuse_argument(
+          "grouped_gemm: block_scale has a block of {} and the machine is sm_{}; block scales are computed on "
+          "sm_100 only.",
+          scale.block, compute_capability);
+    if (scale != kMxScale && scale != kNvScale)
+      refuse_argument(
+          "grouped_gemm: block_scale has a block of {} and type {}; it must be kMxScale or kNvScale.",
+          scale.block, static_cast<int>(scale.type));
+    auto const fp8 = [](DType type) { return type == DType::e4m3 || type == DType::e5m2; };
+    if (!pairs && (scale == kNvScale || !fp8(g_.in) || !fp8(*g_.in_b)))
+      refuse_argument("grouped_gemm: block_scale is {} for each {}; in and in_b must {}.",
+                      to_string(scale.type), scale.block,
+                      scale == kNvScale ? "both be e2m1" : "each be e4m3 or e5m2, or both e2m1");
+    if (scaled())
+      refuse_argument("grouped_gemm: scales is {} and there is block_scale; it must be none.",
+                      text(*g_.scales));
+    if (pairs && g_.k % 2 != 0)
+      refuse_argument(
+          "grouped_gemm: k is {} and in is e2m1, of which two share a byte; k must be even.", g_.k);
+    if (g_.grouping == Grouping::k)
+      refuse_argument(
+          "grouped_gemm: grouping is k and block_scale is {} for each {}; groups of k have no block scales.",
+          to_string(scale.type), scale.block);
+    type("out", *g_.out, {DType::bf16, DType::f16, DType::f32});
+  }
+
   void types(int compute_capability) const {
+    if (block_scaled()) return block_scales(compute_capability);
     type("in", g_.in, {DType::e4m3, DType::e5m2, DType::bf16, DType::f16});
     type("in_b", *g_.in_b, {DType::e4m3, DType::e5m2, DType::bf16, DType::f16});
     type("out", *g_.out, {DType::bf16, DType::f16, DType::f32});
@@ -129,6 +162,16 @@ class GroupedGemmChecker : Checker {
   void pointers() const {
     pointer("a", g_.a, 16);
     pointer("b", g_.b, 16);
+    for (auto const& [name, scales] :
+         {std::pair<char const*, void const*>("block_scale_a", g_.block_scale_a),
+          {"block_scale_b", g_.block_scale_b}}) {
+      if (block_scaled())
+        pointer(name, scales, 16);
+      else if (scales != nullptr)
+        refuse_argument(
+            "grouped_gemm: {} is no null pointer and block_scale has a block of 0; it must be null.",
+            name);
+    }
     int const out_bytes = bytes_of(*g_.out);
     pointer("d", g_.d, out_bytes);
     optional_pointer("c", g_.c, out_bytes);
@@ -145,27 +188,31 @@ class GroupedGemmChecker : Checker {
                                       {"b", g_.b},
                                       {"scale_a", g_.scale_a},
                                       {"scale_b", g_.scale_b},
+                                      {"block_scale_a", g_.block_scale_a},
+                                      {"block_scale_b", g_.block_scale_b},
                                       {"group_begins", g_.group_begins},
                                       {"group_ends", g_.group_ends}})
       if (input != nullptr) different("d", g_.d, name, input);
   }
 
   /// A distance that TMA takes.
-  void whole(std::string_view name, std::int64_t stride, int bytes) const {
-    if (stride < 0 || stride >= (std::int64_t{1} << 40) / bytes || stride * bytes % 16 != 0)
+  void whole(std::string_view name, std::int64_t stride, int bits) const {
+    if (stride < 0 || stride >= (std::int64_t{1} << 43) / bits || stride * bits % 128 != 0)
       refuse_argument(
-          "grouped_gemm: {} is {} elements of {} bytes; it must be a multiple of 16 bytes, from 0 to "
-          "below 2^40 bytes.",
-          name, stride, bytes);
+          "grouped_gemm: {} is {} elements of {}; it must be a multiple of 16 bytes, from 0 to below 2^40 "
+          "bytes.",
+          name, stride,
+          bits % 8 == 0 ? fmt::format("{} bytes", bits / 8) : fmt::format("{} bits", bits));
   }
 
-  void operand(std::string_view name, std::int64_t ld, std::int64_t rows, int bytes) const {
+  void operand(std::string_view name, std::int64_t ld, std::int64_t rows, DType type) const {
     if (ld < g_.k)
       refuse_argument(
           "grouped_gemm: ld{} is {}; it must be at least k = {}, or the rows of {} would overlap.",
           name, ld, g_.k, name);
-    if (rows > 1) whole(fmt::format("ld{}", name), ld, bytes);
-    span(name, {{rows, ld}}, g_.k, bytes);
+    if (rows > 1) whole(fmt::format("ld{}", name), ld, bits(type));
+    int const pack = packed(type);
+    span(name, {{rows, ld / pack}}, device::ceil_div(g_.k, pack), bits(type) * pack / 8);
   }
 
   void scale_rows(std::string_view name, std::int64_t stride, std::int64_t rows) const {
@@ -174,7 +221,7 @@ class GroupedGemmChecker : Checker {
           "grouped_gemm: {} is {}; it must be a multiple of 4, at least {}, the rows that have "
           "scales.",
           name, stride, rows);
-    whole(name, stride, 4);
+    whole(name, stride, 32);
   }
 
   void output(std::string_view name, std::int64_t ld, std::int64_t group_stride) const {
@@ -207,11 +254,28 @@ class GroupedGemmChecker : Checker {
       return region(name, address, {{rows, ld}, {groups, group_stride}}, g_.n, out_bytes);
     };
     Region const d = of_d("d", g_.d, *g_.ldd, *g_.d_group_stride);
-    apart("grouped_gemm", d, region("a", g_.a, {{rows_of_a(g_), *g_.lda}}, g_.k, bytes_of(g_.in)));
+    std::int64_t const groups_b = has_many_b(g_.grouping) ? g_.groups : 1;
+    int const pack = packed(g_.in);  // of both alike
+    auto const operand = [&](std::string_view name, void const* address, DType type,
+                             std::int64_t rows, std::int64_t ld, std::int64_t groups,
+                             std::int64_t group_stride) {
+      return region(name, address, {{rows, ld / pack}, {groups, group_stride / pack}},
+                    device::ceil_div(g_.k, pack), bits(type) * pack / 8);
+    };
+    apart("grouped_gemm", d, operand("a", g_.a, g_.in, rows_of_a(g_), *g_.lda, 1, 0));
     apart("grouped_gemm", d,
-          region("b", g_.b,
-                 {{g_.n, *g_.ldb}, {has_many_b(g_.grouping) ? g_.groups : 1, *g_.b_group_stride}},
-                 g_.k, bytes_of(*g_.in_b)));
+          operand("b", g_.b, *g_.in_b, g_.n, *g_.ldb, groups_b, *g_.b_group_stride));
+    if (block_scaled()) {
+      int const block = g_.block_scale.block;
+      apart("grouped_gemm", d,
+            region("block_scale_a", g_.block_scale_a, {},
+                   block_scale_bytes(g_.m, g_.k, block) *
+                       (g_.grouping == Grouping::masked ? g_.groups : 1),
+                   1));
+      apart("grouped_gemm", d,
+            region("block_scale_b", g_.block_scale_b, {},
+                   block_scale_bytes(g_.n, g_.k, block) * groups_b, 1));
+    }
     if (g_.c != g_.d) apart("grouped_gemm", d, of_d("c", g_.c, *g_.ldc, *g_.c_group_stride));
   }
 
@@ -229,9 +293,9 @@ GroupedGemmArguments with_defaults(GroupedGemmArguments const& arguments) {
   bool const fp8 = bits(g.in) == 8;
   fill_in(g.in_b, fp8 ? DType::e4m3 : g.in);
   fill_in(g.out, default_output(g.in));
-  fill_in(g.scales, !fp8                        ? Scales::none
-                    : g.grouping == Grouping::k ? Scales::rows_by_rows
-                                                : Scales::rows_by_blocks);
+  fill_in(g.scales, !fp8 || g.block_scale.block != 0 ? Scales::none
+                    : g.grouping == Grouping::k      ? Scales::rows_by_rows
+                                                     : Scales::rows_by_blocks);
   fill_in(g.lda, g.k);
   fill_in(g.ldb, g.k);
   fill_in(g.ldd, g.n);
@@ -265,6 +329,8 @@ std::string to_string(GroupedGemmArguments const& arguments) {
       fmt::format("D = A B^T{}: m {}, n {}, k {}, A {}, B {}, D {}", g.c == nullptr ? "" : " + C",
                   g.m, g.n, g.k, to_string(g.in), to_string(*g.in_b), to_string(*g.out));
   if (g.scales != Scales::none) s += fmt::format(", scales {}", text(*g.scales));
+  if (g.block_scale.block != 0)
+    s += fmt::format(", {} for each {}", to_string(g.block_scale.type), g.block_scale.block);
   switch (g.grouping) {
     case Grouping::none:
       return s;

@@ -201,21 +201,42 @@ Values grouped_gemm(GroupedGemmArguments const& arguments, std::vector<std::int6
   Values result;
   result.value.resize(rows.size() * static_cast<std::size_t>(g.n));
   result.bound.assign(result.value.size(), std::numeric_limits<double>::infinity());
+  bool const block_scaled = g.block_scale.block != 0, pairs = are_pairs(g.in, *g.in_b);
+  // Rows of a matrix with block scales, of whose matrices each has `matrix_rows`.
+  auto const rows_of = [&](void const* x, DType type, std::int64_t ld, void const* scales,
+                           std::int64_t matrix, std::int64_t stride, std::int64_t matrix_rows,
+                           std::int64_t first, std::int64_t count) {
+    return block_scaled_rows(static_cast<char const*>(x) + matrix * stride * bits(type) / 8, type,
+                             ld,
+                             static_cast<char const*>(scales) +
+                                 matrix * block_scale_bytes(matrix_rows, g.k, g.block_scale.block),
+                             g.block_scale, pairs, first, count, g.k);
+  };
   std::vector<std::optional<GroupedRow>> places(rows.size());
   parallel_for(static_cast<std::int64_t>(rows.size()), [&](std::int64_t r) {
     places[static_cast<std::size_t>(r)] = grouped_row(g, rows[static_cast<std::size_t>(r)]);
   });
-  auto const of_row = [&](std::int64_t r, std::vector<double> const& all_b) {
+  // From a group's B, (n, k); with block scales, its values.
+  auto const of_row = [&](std::int64_t r, std::vector<double> const& all_b,
+                          BlockScaledRows const& scaled_b) {
     auto const& row = places[static_cast<std::size_t>(r)];
     if (!row) return;
     std::int64_t const depth = row->k_end - row->k;
-    std::vector<double> a(static_cast<std::size_t>(depth));
-    for (std::int64_t i = 0; i < depth; ++i)
-      a[static_cast<std::size_t>(i)] = element(g.a, g.in, row->a_row * *g.lda + row->k + i);
+    bool const masked = g.grouping == Grouping::masked;
+    BlockScaledRows scaled_a;
+    std::vector<double> a(static_cast<std::size_t>(block_scaled ? 0 : depth));
+    if (block_scaled)
+      scaled_a = rows_of(g.a, g.in, *g.lda, g.block_scale_a, masked ? row->group : 0, g.m * *g.lda,
+                         g.m, masked ? row->a_row % g.m : row->a_row, 1);
+    for (std::size_t i = 0; i < a.size(); ++i)
+      a[i] = element(g.a, g.in, row->a_row * *g.lda + row->k + static_cast<std::int64_t>(i));
     for (std::int64_t j = 0; j < g.n; ++j) {
       double const* const b = all_b.data() + j * g.k + row->k;
       double value = 0, error = 0;
-      if (g.scales == Scales::none) {
+      if (block_scaled) {
+        value = dot(scaled_a.value.data(), b, depth).sum;
+        error = block_scaled_error(scaled_a, 0, scaled_b, j, depth, pairs);
+      } else if (g.scales == Scales::none) {
         Dot const x = dot(a.data(), b, depth);
         value = x.sum;
         error = products_error(
@@ -247,11 +268,17 @@ Values grouped_gemm(GroupedGemmArguments const& arguments, std::vector<std::int6
     for (; end < rows.size() && (!places[end] || !group || places[end]->b_group == *group); ++end)
       if (places[end]) group = places[end]->b_group;
     if (!group) continue;
-    auto const b =
-        matrix(static_cast<char const*>(g.b) + *group * *g.b_group_stride * (bits(*g.in_b) / 8),
-               *g.in_b, g.n, g.k, *g.ldb, 1);
-    parallel_for(static_cast<std::int64_t>(end - begin),
-                 [&](std::int64_t r) { of_row(static_cast<std::int64_t>(begin) + r, b); });
+    BlockScaledRows scaled_b;
+    if (block_scaled)
+      scaled_b =
+          rows_of(g.b, *g.in_b, *g.ldb, g.block_scale_b, *group, *g.b_group_stride, g.n, 0, g.n);
+    auto const b = block_scaled ? scaled_b.value
+                                : matrix(static_cast<char const*>(g.b) +
+                                             *group * *g.b_group_stride * (bits(*g.in_b) / 8),
+                                         *g.in_b, g.n, g.k, *g.ldb, 1);
+    parallel_for(static_cast<std::int64_t>(end - begin), [&](std::int64_t r) {
+      of_row(static_cast<std::int64_t>(begin) + r, b, scaled_b);
+    });
   }
   return result;
 }

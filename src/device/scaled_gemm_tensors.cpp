@@ -9,22 +9,22 @@
 #include "tegula/sim/tensor_map.hpp"
 
 namespace tegula::device {
-namespace {
 
-/// Scales of `rows` rows of each matrix, whole pieces of them: (row, block of k, matrix).
-GlobalTensor block_scales(char const* name, TensorMapDescription const& map, Coverage coverage) {
-  std::int64_t const halves_k = map.extents[1], pieces_m = map.extents[2];
-  return {name,
-          map.address,
-          make_layout(layout(shape(32, 4, pieces_m), stride(16, 4, map.strides[1])),
-                      layout(shape(kScalePieceScales, halves_k / 2), stride(1, kScalePieceBytes)),
-                      layout(shape(map.extents[3]), stride(map.strides[2]))),
-          8,
-          {"row", "block", "matrix"},
-          coverage};
+void describe_block_scales(std::vector<GlobalTensor>& tensors, char const* name,
+                           TensorMap const& map, Coverage coverage) {
+  auto const x = sim::decode(map);
+  if (!x) return;
+  std::int64_t const halves_k = x->extents[1], pieces_m = x->extents[2];
+  tensors.push_back(
+      {name,
+       x->address,
+       make_layout(layout(shape(32, 4, pieces_m), stride(16, 4, x->strides[1])),
+                   layout(shape(kScalePieceScales, halves_k / 2), stride(1, kScalePieceBytes)),
+                   layout(shape(x->extents[3]), stride(x->strides[2]))),
+       8,
+       {"row", "block", "matrix"},
+       coverage});
 }
-
-}  // namespace
 
 std::vector<sim::GlobalTensor> FamilyTraits<ScaledGemmSm100Family>::describe(
     ScaledGemmSm100Config const& c, ScaledGemmSm100Params const& params) {
@@ -43,8 +43,7 @@ std::vector<sim::GlobalTensor> FamilyTraits<ScaledGemmSm100Family>::describe(
   renamed(kB, c.b);
   for (auto const& [name, map] :
        {std::pair("scales of A", &params.scale_a), {"scales of B", &params.scale_b}})
-    if (auto const x = sim::decode(*map))
-      tensors.push_back(block_scales(name, *x, of_operand(params.epilogue.alpha)));
+    describe_block_scales(tensors, name, *map, of_operand(params.epilogue.alpha));
   return tensors;
 }
 

@@ -47,7 +47,8 @@ Examples:
   tegula gemm --m 8192 --n 8192 --k 8192 --device cuda --schedule pingpong --repeat 20
   tegula gemm --m 200 --n 384 --k 512 --in e4m3 --scales 1x128,128x128
   tegula gemm --m 200 --n 384 --k 512 --in e2m1 --scales nv --device sim --arch sm100
-  tegula gemm --groups 100,0,17 --n 256 --k 512 --in bf16)";
+  tegula gemm --groups 100,0,17 --n 256 --k 512 --in bf16
+  tegula gemm --groups 128,17 --n 256 --k 512 --scales mx --device sim --arch sm100)";
 
 constexpr std::int64_t kMostInt = std::numeric_limits<int>::max();
 
@@ -153,7 +154,11 @@ GemmArguments before_allocation(GemmProblem const& p, GemmOptions const& o,
       with_addresses(p, o,
                      {somewhere(1), somewhere(2), somewhere(3), somewhere(4), somewhere(5),
                       static_cast<float const*>(somewhere(6)), somewhere(7), somewhere(8)});
-  check(g, machine.compute_capability());
+  named_as_said({said("in", "--dtype", o.dtype), said("in_b", "--in-b", o.dtype_b),
+                 said("out", "--out-type", o.out_type), said("block_scale", "--scales", o.scales),
+                 said("m", o.m, "--m"), said("n", o.n, "--n"), said("k", o.k, "--k"),
+                 said("batch", o.batch, "--batch")},
+                [&] { check(g, machine.compute_capability()); });
   return g;
 }
 
@@ -236,10 +241,6 @@ void require_memory_of(GemmProblem const& p, GemmArguments const& g, Operand con
 void run_grouped(GemmOptions const& o) {
   auto const& c = o.choice;
   auto const said = [](std::optional<float> const& x) { return x ? fmt::format("{}", *x) : ""; };
-  if (has_block_scales(o))
-    throw argument_error(fmt::format(
-        "gemm: --scales is {}; with --groups it must be none, 1x128,128x128 or 1x128,1x128.",
-        o.scales));
   for (auto const& [option, value] :
        {std::pair<char const*, std::string>("--a", o.a),
         {"--b", o.b},

@@ -137,24 +137,26 @@ GemmProblem read_problem(GemmOptions o) {
 void quantise(GemmProblem& p) {
   GemmArguments const& g = p.arguments;
   if (g.block_scale.block == 0) return;
-  auto const quantise_one = [&](Operand& x, DType type, std::int64_t rows, std::int64_t ld,
-                                std::vector<std::uint8_t>& scales) {
-    auto const of_matrix = static_cast<std::size_t>(rows * g.k);
-    std::vector<float> values(x.data.size() / sizeof(float));
-    std::memcpy(values.data(), x.data.data(), x.data.size());
-    std::vector<std::byte> elements;
-    for (std::size_t first = 0; first < values.size(); first += of_matrix) {
-      QuantizedBlocks const q =
-          quantize_blocks(type, g.block_scale, rows, g.k, ld, values.data() + first);
-      auto const bytes = std::as_bytes(std::span(q.elements));
-      elements.insert(elements.end(), bytes.begin(), bytes.end());
-      scales.insert(scales.end(), q.scales.begin(), q.scales.end());
-    }
-    std::int64_t const matrices = static_cast<std::int64_t>(values.size() / of_matrix);
-    x = {DType::u8, {matrices * rows, ld * bits(type) / 8}, std::move(elements)};
-  };
-  quantise_one(p.a, g.in, g.m, *g.lda, p.block_scale_a);
-  quantise_one(p.b, *g.in_b, g.n, *g.ldb, p.block_scale_b);
+  p.block_scale_a = quantise(p.a, g.in, g.block_scale, g.m, g.k, *g.lda);
+  p.block_scale_b = quantise(p.b, *g.in_b, g.block_scale, g.n, g.k, *g.ldb);
+}
+
+std::vector<std::uint8_t> quantise(Operand& x, DType type, BlockScale const& how, std::int64_t rows,
+                                   std::int64_t k, std::int64_t ld) {
+  auto const of_matrix = static_cast<std::size_t>(rows * k);
+  std::vector<float> values(x.data.size() / sizeof(float));
+  std::memcpy(values.data(), x.data.data(), x.data.size());
+  std::vector<std::byte> elements;
+  std::vector<std::uint8_t> scales;
+  for (std::size_t first = 0; first < values.size(); first += of_matrix) {
+    QuantizedBlocks const q = quantize_blocks(type, how, rows, k, ld, values.data() + first);
+    auto const bytes = std::as_bytes(std::span(q.elements));
+    elements.insert(elements.end(), bytes.begin(), bytes.end());
+    scales.insert(scales.end(), q.scales.begin(), q.scales.end());
+  }
+  std::int64_t const matrices = static_cast<std::int64_t>(values.size() / of_matrix);
+  x = {DType::u8, {matrices * rows, ld * bits(type) / 8}, std::move(elements)};
+  return scales;
 }
 
 GemmArguments with_addresses(GemmProblem const& p, GemmOptions const& o, GemmAddresses const& at) {

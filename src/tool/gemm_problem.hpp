@@ -66,6 +66,10 @@ GemmProblem read_problem(GemmOptions o);
 
 /// A and B of f32 in the problem's types, with their scales. Precondition: checked arguments.
 void quantise(GemmProblem& p);
+/// An operand of f32, matrices of (rows, k), as elements of `type` in rows of `ld`: bytes. Returns
+/// the scales.
+std::vector<std::uint8_t> quantise(Operand& x, DType type, BlockScale const& how, std::int64_t rows,
+                                   std::int64_t k, std::int64_t ld);
 
 /// The arguments with the operands at these addresses; null for those that the problem does
 /// not have.

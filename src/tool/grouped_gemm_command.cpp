@@ -8,6 +8,7 @@
 #include <numeric>
 #include <vector>
 
+#include "gemm_problem.hpp"
 #include "output.hpp"
 #include "tegula/device/grouped_gemm.hpp"
 #include "tegula/io/text.hpp"
@@ -48,6 +49,7 @@ struct Problem {
   GroupedGemmArguments arguments;
   std::vector<int> sizes, ends;
   Operand a, b, c, scale_a, scale_b, d;
+  std::vector<std::uint8_t> block_scale_a, block_scale_b;
 };
 
 GroupedGemmArguments arguments_of(GroupedGemmCommand const& c, std::vector<int> const& sizes) {
@@ -59,6 +61,8 @@ GroupedGemmArguments arguments_of(GroupedGemmCommand const& c, std::vector<int> 
   if (c.scales == "none") g.scales = Scales::none;
   if (c.scales == "1x128,128x128") g.scales = Scales::rows_by_blocks;
   if (c.scales == "1x128,1x128") g.scales = Scales::rows_by_rows;
+  if (c.scales == "mx") g.block_scale = kMxScale;
+  if (c.scales == "nv") g.block_scale = kNvScale, g.in = c.in ? g.in : DType::e2m1;
   auto const extent = [](std::int64_t said) { return said == 0 ? kDefaultExtent : said; };
   g.m = extent(c.m), g.n = extent(c.n), g.k = extent(c.k);
   if (!c.sizes) return with_defaults(g);
@@ -93,7 +97,8 @@ std::int64_t rows_of_d(GroupedGemmArguments const& g) {
   return rows_of_a(g) * (by_k(g) ? g.groups : 1);
 }
 
-/// The operands without data, each with its shape; without one where the problem has it not.
+/// The operands without data, each with its shape; without one where the problem has it not. With
+/// block scales A and B are f32 until they are quantised.
 void shape_operands(Problem& p, bool adds_c) {
   GroupedGemmArguments const& g = p.arguments;
   std::vector const of_d = {rows_of_d(g), g.n};
@@ -102,6 +107,10 @@ void shape_operands(Problem& p, bool adds_c) {
   p.c = {*g.out, adds_c ? of_d : std::vector<std::int64_t>(), {}};
   p.d = {*g.out, of_d, {}};
   p.scale_a.type = p.scale_b.type = DType::f32;
+  if (g.block_scale.block != 0) {
+    p.a = {DType::f32, {rows_of_a(g), g.k}, {}};
+    p.b = {DType::f32, {groups_of_b(g) * g.n, g.k}, {}};
+  }
   if (g.scales == Scales::none) return;
   std::int64_t const blocks = scale_blocks(g);
   p.scale_a.shape = {blocks, *g.scale_a_stride};
@@ -124,6 +133,12 @@ Problem read_problem(GroupedGemmCommand const& c) {
           "--groups has a group of {} columns of {}; each but the last must be a multiple "
           "of {}, for a group begins at a multiple of 16 bytes.",
           size, to_string(g.in), unit));
+    if (g.block_scale.block != 0 && g.grouping == Grouping::contiguous && i + 1 < p.sizes.size() &&
+        size % kScalePieceRows != 0)
+      throw argument_error(fmt::format(
+          "--groups has a group of {} rows and --scales is {}; each but the last must be a multiple of "
+          "{}, for a group begins with a piece of scales.",
+          size, c.scales, kScalePieceRows));
     p.ends.push_back(g.grouping == Grouping::masked ? size : at += size);
   }
   // Rows are padded to what TMA can address.
@@ -138,7 +153,9 @@ void require_memory_of(Problem const& p, Machine const& machine) {
   Footprint all;
   for (Operand const* const operand : {&p.a, &p.b, &p.c, &p.scale_a, &p.scale_b, &p.d})
     all.add(*operand);
-  all.checking = 8.0 * static_cast<double>(g.n) * static_cast<double>(g.k) +  // of a group's B
+  // A group's B in float64, with block scales as products and exponents.
+  double const of_element = g.block_scale.block != 0 ? 24 : 8;
+  all.checking = of_element * static_cast<double>(g.n) * static_cast<double>(g.k) +
                  bytes_of_checked_rows(rows_of_d(g), g.n);
   require_memory_of_run(
       fmt::format("gemm: --m {}, --n {}, --k {}{}", g.m, g.n, g.k,
@@ -147,7 +164,7 @@ void require_memory_of(Problem const& p, Machine const& machine) {
 }
 
 struct Addresses {
-  void const *a, *b, *c, *scale_a, *scale_b, *ends;
+  void const *a, *b, *c, *scale_a, *scale_b, *block_scale_a, *block_scale_b, *ends;
   void* d;
 };
 GroupedGemmArguments with_addresses(GroupedGemmArguments g, GroupedGemmCommand const& c,
@@ -158,6 +175,8 @@ GroupedGemmArguments with_addresses(GroupedGemmArguments g, GroupedGemmCommand c
     g.scale_a = static_cast<float const*>(at.scale_a);
     g.scale_b = static_cast<float const*>(at.scale_b);
   }
+  if (g.block_scale.block != 0)
+    g.block_scale_a = at.block_scale_a, g.block_scale_b = at.block_scale_b;
   if (g.grouping != Grouping::none) g.group_ends = static_cast<int const*>(at.ends);
   return g;
 }
@@ -181,7 +200,7 @@ nlohmann::ordered_json describe(GroupedGemmArguments const& g, std::vector<int> 
           {"in", to_string(g.in)},
           {"in_b", to_string(*g.in_b)},
           {"out", to_string(*g.out)},
-          {"scales", scales[static_cast<int>(*g.scales)]},
+          {"scales", g.block_scale.block == 0 ? scales[static_cast<int>(*g.scales)] : c.scales},
           {"grouping", groupings[static_cast<int>(g.grouping)]},
           {"groups", sizes},
           {"c", c.adds_c},
@@ -254,8 +273,15 @@ void run_grouped_gemm(GroupedGemmCommand const& c) {
   GroupedGemmArguments const before =
       with_addresses(p.arguments, c,
                      {somewhere(1), somewhere(2), somewhere(3), somewhere(4), somewhere(5),
-                      somewhere(6), somewhere(7)});
-  check(before, machine.compute_capability());
+                      somewhere(6), somewhere(7), somewhere(8), somewhere(9)});
+  auto const extent = [](std::int64_t said) { return said == 0 ? "" : std::to_string(said); };
+  named_as_said({said("in", "--dtype", c.in), said("in_b", "--in-b", c.in_b),
+                 said("out", "--out-type", c.out), said("scales", "--scales", c.scales),
+                 said("block_scale", "--scales", c.scales), said("m", "--m", extent(c.m)),
+                 said("n", "--n", extent(c.n)), said("k", "--k", extent(c.k)),
+                 said(p.arguments.grouping == Grouping::k ? "k" : "m", "--groups", c.sizes),
+                 said("groups", "--groups", c.sizes), said("grouping", "--grouping", c.grouping)},
+                [&] { check(before, machine.compute_capability()); });
   if (c.explain) {
     refuse_files_of_a_run({{"--output", c.output}});
     return explain(before, p, c, machine);
@@ -264,17 +290,23 @@ void run_grouped_gemm(GroupedGemmCommand const& c) {
   shape_operands(p, c.adds_c);
   require_memory_of(p, machine);
   generate_missing({&p.a, &p.b, &p.c, &p.scale_a, &p.scale_b}, c.machine.seed);
+  if (g.block_scale.block != 0) {
+    p.block_scale_a = quantise(p.a, g.in, g.block_scale, g.m, g.k, *g.lda);
+    p.block_scale_b = quantise(p.b, *g.in_b, g.block_scale, g.n, g.k, *g.ldb);
+  }
   auto const a = upload(machine, p.a, "A"), b = upload(machine, p.b, "B"),
              c_buffer = upload(machine, p.c, "C"),
              scale_a = upload(machine, p.scale_a, "scales of A"),
              scale_b = upload(machine, p.scale_b, "scales of B");
+  Buffer<std::uint8_t> const block_scale_a(machine, p.block_scale_a, "scales of A"),
+      block_scale_b(machine, p.block_scale_b, "scales of B");
   Buffer<int> const ends(machine, p.ends, "ends of groups");
   Buffer<std::byte> d_buffer(machine, rows_of_d(g) * g.n * (bits(*g.out) / 8), "D");
   d_buffer.fill(0);  // the rows of no group
   GroupedGemmArguments const arguments =
       with_addresses(g, c,
                      {a.data(), b.data(), c_buffer.data(), scale_a.data(), scale_b.data(),
-                      ends.data(), d_buffer.data()});
+                      block_scale_a.data(), block_scale_b.data(), ends.data(), d_buffer.data()});
   check(arguments, machine.compute_capability());
   GroupedGemmChoice const choice = chosen_as_asked(c.asked, [&] {
     return choose_grouped_gemm(arguments, machine.properties(), constraints(c));
@@ -287,7 +319,8 @@ void run_grouped_gemm(GroupedGemmCommand const& c) {
   GroupedGemmArguments const host =
       with_addresses(g, c,
                      {p.a.data.data(), p.b.data.data(), p.c.data.data(), p.scale_a.data.data(),
-                      p.scale_b.data.data(), p.ends.data(), p.d.data.data()});
+                      p.scale_b.data.data(), p.block_scale_a.data(), p.block_scale_b.data(),
+                      p.ends.data(), p.d.data.data()});
   auto const rows = checked_rows(g, p.sizes);
   auto const comparison =
       reference::compare(rows_as_doubles(p.d, g.n, rows), reference::grouped_gemm(host, rows),

@@ -123,12 +123,13 @@ void add_grouped_gemm_sm90(std::vector<CorrectKernel>& all) {
 void add_grouped_gemm_sm100(std::vector<CorrectKernel>& all) {
   for (int i = 0; i < static_cast<int>(configurations(grouped_gemm_sm100).size()); ++i) {
     GroupedGemmSm100Config const& c = configuration(grouped_gemm_sm100, i);
-    bool const by_k = c.out == DType::f32;
+    bool const by_k = c.out == DType::f32 && c.scale.block == 0;
     int const rows = c.ctas * c.block_m, around = std::min(stages(c), 4);
     GroupedProblem p{.in = c.a,
                      .in_b = c.b,
                      .out = c.out,
                      .scales = Scales::none,
+                     .block_scale = c.scale,
                      .grouping = by_k         ? Grouping::k
                                  : i % 2 == 0 ? Grouping::contiguous
                                               : Grouping::masked,
@@ -138,6 +139,7 @@ void add_grouped_gemm_sm100(std::vector<CorrectKernel>& all) {
                      .c = i % 3 == 0,
                      .constraints = {.configuration = i, .clusters = 1}};
     p.sizes = by_k ? std::vector{around * block_k(c) + 3, 0, 5} : std::vector{rows + 2, 0, 5};
+    if (c.scale.block != 0) p.padded_to = 128;
     all.push_back({"grouped_gemm_sm100", to_string(c), [p](sim::Options const& options) {
                      return outcome_of([&](Outcome& outcome) {
                        Machine const machine = Machine::simulated(Arch::sm100, options);

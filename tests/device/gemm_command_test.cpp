@@ -96,7 +96,9 @@ TEST(GemmCommand, ComputesGroupsOnAnSm100) {
         {"--k 72 --groups 3,70 --grouping masked --m 80 --in f16", "f16->f16"},
         {"--m 40 --groups 72,0,33 --grouping k --out f32", "bf16->f32"},
         {"--k 72 --groups 300,7 --cluster 1x1 --tile 256x256", "256x256x64 pair"},
-        {"--k 80 --groups 9,130 --in e4m3 --scales none", "e4m3->bf16"}}) {
+        {"--k 80 --groups 9,130 --in e4m3 --scales none", "e4m3->bf16"},
+        {"--k 80 --groups 256,3 --scales mx --beta 1", "ue8m0 for each 32"},
+        {"--k 80 --groups 9,130 --grouping masked --scales nv", "ue4m3 for each 16"}}) {
     json const result = run_json(std::string("gemm --n 136 --arch sm100 ") + options);
     EXPECT_TRUE(result["within_bound"]) << options << result;
     EXPECT_GT(result["D"]["max_error"], 0.0) << options;

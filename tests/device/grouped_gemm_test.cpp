@@ -110,6 +110,26 @@ TEST(GroupedGemmCheck, RefusesEachBadArgument) {
   GroupedGemmArguments without = dense();  // fp8, as sm_100 computes it, and sm_90 does not
   without.scales = Scales::none, without.scale_a = without.scale_b = nullptr;
   EXPECT_NO_THROW(check(without, 100));
+  GroupedGemmArguments mx = without;
+  mx.block_scale = kMxScale, mx.block_scale_a = in_region(5), mx.block_scale_b = in_region(6);
+  EXPECT_NO_THROW(check(mx, 100));
+  auto const scaled = [&](auto&& change) {
+    GroupedGemmArguments g = mx;
+    change(g);
+    return message_of<argument_error>([&] { check(g, 100); });
+  };
+  EXPECT_THAT(scaled([](G& g) { g.block_scale = kNvScale; }), HasSubstr("both be e2m1"));
+  EXPECT_THAT(scaled([](G& g) { g.block_scale.block = 64; }), HasSubstr("kMxScale or kNvScale"));
+  EXPECT_THAT(scaled([](G& g) { g.block_scale_b = nullptr; }),
+              HasSubstr("block_scale_b is a null"));
+  EXPECT_THAT(scaled([](G& g) { g.block_scale = {}; }), HasSubstr("block_scale_a is no null"));
+  EXPECT_THAT(scaled([](G& g) { g.scales = Scales::rows_by_rows; }), HasSubstr("scales is 1x128"));
+  EXPECT_THAT(scaled([](G& g) { g.in = DType::bf16; }), HasSubstr("each be e4m3 or e5m2"));
+  EXPECT_THAT(scaled([](G& g) { g.in = DType::e2m1, g.in_b = DType::e2m1, g.k = 511; }),
+              HasSubstr("k is 511"));
+  EXPECT_THAT(scaled([](G& g) { g.grouping = Grouping::k, g.group_ends = in_region<int>(7); }),
+              HasSubstr("groups of k have no block scales"));
+  EXPECT_THAT(message_of<argument_error>([&] { check(mx, 90); }), HasSubstr("sm_100 only"));
   EXPECT_THAT(message_of<argument_error>([] { choose_grouped_gemm(dense(), {}, {.block_m = 77}); }),
               HasSubstr("what was asked for"));
 }

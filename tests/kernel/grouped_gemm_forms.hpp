@@ -12,9 +12,12 @@ struct GroupedTile {
   int m, n, k, stages;
 };
 
+/// So many elements of K, or one less where two of e2m1 share a byte.
+inline int even_k(GroupedProblem const& p, int k) { return k / packed(p.in) * packed(p.in); }
+
 /// Two tiles and some of M and N, three steps and some of K.
 inline void expect_right_over_edges(Machine const& machine, GroupedProblem p, GroupedTile tile) {
-  p.m = tile.m + 9, p.n = tile.n + 11, p.k = 3 * tile.k + 9, p.padding = 2;
+  p.m = tile.m + 9, p.n = tile.n + 11, p.k = even_k(p, 3 * tile.k + 9), p.padding = 2;
   expect_right(machine, p);
 }
 
@@ -29,8 +32,8 @@ inline void expect_right_onto_c(Machine const& machine, GroupedProblem p, Groupe
 inline void expect_right_of_rows(Machine const& machine, GroupedProblem p, GroupedTile tile) {
   p.grouping = Grouping::contiguous, p.n = tile.n + 40, p.k = 2 * tile.k + 16;
   p.sizes = {3, 0, tile.m + 1, 0, 0, 64, 1};
-  expect_right(machine, p);
-  p.padded_to = 128;  // what others ask for
+  if (p.block_scale.block == 0) expect_right(machine, p);
+  p.padded_to = 128;  // what others ask for, and block scales
   expect_right(machine, p);
   p.grouping = Grouping::masked, p.m = tile.m + 20, p.padded_to = 1;
   expect_right(machine, p);

@@ -28,6 +28,7 @@ struct GroupedProblem {
   DType in = DType::e4m3;
   std::optional<DType> in_b = {}, out = {};
   std::optional<Scales> scales = {};
+  BlockScale block_scale = {};
   Grouping grouping = Grouping::none;
   std::vector<int> sizes = {};
   int m = 1, n = 1, k = 1;  ///< of contiguous groups m, with Grouping::k k follows from the sizes
@@ -49,6 +50,7 @@ inline std::string to_string(GroupedProblem const& p) {
 struct GroupedResult {
   std::vector<std::uint8_t> d, a, b, c;
   std::vector<float> scale_a, scale_b;
+  std::vector<std::uint8_t> block_scale_a, block_scale_b;
   std::vector<int> begins, ends;
   GroupedGemmArguments host;  ///< the arguments with pointers to the vectors here
 };
@@ -73,6 +75,24 @@ inline bool has_gaps(GroupedResult const& r) {
   for (std::size_t g = 0; g < r.begins.size(); ++g)
     if (r.begins[g] != (g == 0 ? 0 : r.ends[g - 1])) return true;
   return false;
+}
+
+/// From `least` on, `values` of them. As two elements of e2m1 any byte is two numbers.
+inline std::vector<std::uint8_t> random_bytes(std::int64_t count, std::uint64_t seed, int least,
+                                              unsigned values) {
+  std::mt19937_64 random(seed);
+  std::vector<std::uint8_t> bytes(static_cast<std::size_t>(count));
+  for (auto& x : bytes) x = static_cast<std::uint8_t>(least + static_cast<int>(random() % values));
+  return bytes;
+}
+
+/// Scales of so many matrices of (rows, k): about one, and none that is no number.
+inline std::vector<std::uint8_t> random_block_scales(BlockScale const& how, std::int64_t matrices,
+                                                     std::int64_t rows, std::int64_t k,
+                                                     std::uint64_t seed) {
+  if (how.block == 0) return std::vector<std::uint8_t>(16);  // buffers are not empty
+  int const one = how.type == DType::ue8m0 ? 127 : 0x38;
+  return random_bytes(matrices * block_scale_bytes(rows, k, how.block), seed, one - 4, 9);
 }
 
 inline void poison_row(std::vector<std::uint8_t>& bytes, std::int64_t first, std::int64_t count) {
@@ -111,7 +131,8 @@ inline GroupedResult groups_of(GroupedProblem const& p) {
        .groups = p.grouping == Grouping::none ? 1 : static_cast<int>(p.sizes.size()),
        .m = rows ? at : p.m,
        .n = p.n,
-       .k = columns ? at : p.k};
+       .k = columns ? at : p.k,
+       .block_scale = p.block_scale};
   g.lda = g.ldb = (g.k + line - 1) / line * line;
   g.ldd = g.ldc = p.n + p.padding;
   g = with_defaults(g);
@@ -126,9 +147,17 @@ GroupedResult run_by(Machine const& machine, GroupedProblem const& p, Launch lau
   bool const by_k = p.grouping == Grouping::k, grouped = p.grouping != Grouping::none;
   std::int64_t const rows = rows_of_a(g), blocks = scale_blocks(g);
   std::int64_t const groups_b = by_k || !grouped ? 1 : g.groups, groups_d = by_k ? g.groups : 1;
-  std::int64_t const in_bytes = bits(g.in) / 8;
-  r.a = random_elements(g.in, *g.lda * rows, 5 * p.seed, p.values);
-  r.b = random_elements(*g.in_b, *g.ldb * g.n * groups_b, 5 * p.seed + 1, p.values);
+  auto const in_bytes = [&](std::int64_t elements) { return elements * bits(g.in) / 8; };
+  auto const operand = [&](DType type, std::int64_t elements, std::uint64_t seed) {
+    if (bits(type) == 4) return detail::random_bytes(elements / 2, seed, 0, 256);
+    return random_elements(type, elements, seed, p.values);
+  };
+  r.a = operand(g.in, *g.lda * rows, 5 * p.seed);
+  r.b = operand(*g.in_b, *g.ldb * g.n * groups_b, 5 * p.seed + 1);
+  bool const masked = p.grouping == Grouping::masked;
+  r.block_scale_a =
+      detail::random_block_scales(p.block_scale, masked ? g.groups : 1, g.m, g.k, 5 * p.seed + 4);
+  r.block_scale_b = detail::random_block_scales(p.block_scale, groups_b, g.n, g.k, 5 * p.seed + 5);
   r.c = random_elements(*g.out, *g.ldc * (by_k ? g.m : rows) * groups_d, 5 * p.seed + 2, normal);
   std::mt19937_64 random(5 * p.seed + 3);
   bool const row_scales = g.scales == Scales::rows_by_rows;
@@ -142,25 +171,27 @@ GroupedResult run_by(Machine const& machine, GroupedProblem const& p, Launch lau
   float const nan = std::nanf("");
   for (std::int64_t i = 0; i < rows; ++i) {
     bool const whole = by_k || inside[static_cast<std::size_t>(i)];
-    detail::poison_row(r.a, (i * *g.lda + (whole ? g.k : 0)) * in_bytes,
-                       (*g.lda - (whole ? g.k : 0)) * in_bytes);
+    detail::poison_row(r.a, in_bytes(i * *g.lda + (whole ? g.k : 0)),
+                       in_bytes(*g.lda - (whole ? g.k : 0)));
     if (!whole)
       for (std::int64_t b = 0; b < blocks; ++b)
         r.scale_a[static_cast<std::size_t>(b * *g.scale_a_stride + i)] = nan;
     if (by_k)
       for (std::int64_t k = 0; k < g.k; ++k)
         if (!inside[static_cast<std::size_t>(k)])
-          detail::poison_row(r.a, (i * *g.lda + k) * in_bytes, in_bytes);
+          detail::poison_row(r.a, in_bytes(i * *g.lda + k), in_bytes(1));
   }
   for (std::int64_t i = 0; i < g.n * groups_b; ++i) {
-    detail::poison_row(r.b, (i * *g.ldb + g.k) * in_bytes, (*g.ldb - g.k) * in_bytes);
+    detail::poison_row(r.b, in_bytes(i * *g.ldb + g.k), in_bytes(*g.ldb - g.k));
     if (by_k)
       for (std::int64_t k = 0; k < g.k; ++k)
         if (!inside[static_cast<std::size_t>(k)])
-          detail::poison_row(r.b, (i * *g.ldb + k) * in_bytes, in_bytes);
+          detail::poison_row(r.b, in_bytes(i * *g.ldb + k), in_bytes(1));
   }
 
-  Buffer<std::uint8_t> const a(machine, r.a, "a"), b(machine, r.b, "b"), c(machine, r.c, "c");
+  Buffer<std::uint8_t> const a(machine, r.a, "a"), b(machine, r.b, "b"), c(machine, r.c, "c"),
+      block_scale_a(machine, r.block_scale_a, "scales of a"),
+      block_scale_b(machine, r.block_scale_b, "scales of b");
   auto const some = [](auto values) {  // buffers are not empty
     if (values.empty()) values.resize(4);
     return values;
@@ -172,10 +203,12 @@ GroupedResult run_by(Machine const& machine, GroupedProblem const& p, Launch lau
   if (p.in_place) d.upload(r.c);
   bool const scaled = g.scales != Scales::none;
   auto const point = [&](void const* at_a, void const* at_b, void const* at_c, float const* sa,
-                         float const* sb, int const* at_begins, int const* at_ends) {
+                         float const* sb, std::uint8_t const* blocks_a,
+                         std::uint8_t const* blocks_b, int const* at_begins, int const* at_ends) {
     g.a = at_a, g.b = at_b;
     g.c = p.c ? at_c : nullptr;
     if (scaled) g.scale_a = sa, g.scale_b = sb;
+    if (p.block_scale.block != 0) g.block_scale_a = blocks_a, g.block_scale_b = blocks_b;
     if (grouped) g.group_ends = at_ends;
     if (grouped && p.grouping != Grouping::masked && detail::has_gaps(r))
       g.group_begins = at_begins;
@@ -183,11 +216,11 @@ GroupedResult run_by(Machine const& machine, GroupedProblem const& p, Launch lau
     return g;
   };
   launch(point(a.data(), b.data(), p.in_place ? d.data() : c.data(), scale_a.data(), scale_b.data(),
-               begins.data(), ends.data()));
+               block_scale_a.data(), block_scale_b.data(), begins.data(), ends.data()));
   machine.synchronize();
   r.d = d.download();
   r.host = point(r.a.data(), r.b.data(), r.c.data(), r.scale_a.data(), r.scale_b.data(),
-                 r.begins.data(), r.ends.data());
+                 r.block_scale_a.data(), r.block_scale_b.data(), r.begins.data(), r.ends.data());
   return r;
 }
 

@@ -18,6 +18,7 @@ GroupedProblem problem_for(GroupedGemmSm100Config const& c, int number) {
           .in_b = c.b,
           .out = c.out,
           .scales = Scales::none,
+          .block_scale = c.scale,
           .constraints = {.configuration = number, .clusters = 2}};
 }
 
@@ -41,7 +42,7 @@ TEST_P(EveryGroupedSm100Configuration, OfAlignedRowsOntoC) {
 }
 TEST_P(EveryGroupedSm100Configuration, OfGroupsOfRows) { expect_right_of_rows(machine, p, tile); }
 TEST_P(EveryGroupedSm100Configuration, OfGroupsOfK) {
-  if (c.ctas > 1) GTEST_SKIP() << "it computes no groups of k";
+  if (c.ctas > 1 || c.scale.block != 0) GTEST_SKIP() << "it computes no groups of k";
   expect_right_of_k(machine, p, tile);
 }
 
@@ -95,6 +96,42 @@ TEST(GroupedGemmSm100, APairIsTheSameAtEverySchedule) {
   GroupedProblem p = problem_of(2, Grouping::contiguous, 1);
   p.n = 61, p.k = 72, p.sizes = {260, 0, 7}, p.c = true;
   expect_the_same_at_every_schedule(run_of(p), 1);
+}
+
+// mxf8 and nvf4: two groups' tiles by one CTA.
+TEST(GroupedGemmSm100, OfBlockScalesIsTheSameAtEverySchedule) {
+  for (DType const type : {DType::e4m3, DType::e2m1}) {
+    GroupedProblem p{.in = type,
+                     .block_scale = type == DType::e4m3 ? kMxScale : kNvScale,
+                     .grouping = Grouping::contiguous,
+                     .sizes = {130, 0, 7},
+                     .n = 61,
+                     .k = 300,
+                     .padded_to = 128,
+                     .constraints = {.block_m = 128, .clusters = 1}};
+    expect_the_same_at_every_schedule(run_of(p), 1);
+    p.grouping = Grouping::masked, p.m = 131, p.padded_to = 1;
+    expect_the_same_at_every_schedule(run_of(p), 1);
+  }
+}
+
+// A group whose rows do not begin with a piece of scales is no numbers; the others are right.
+TEST(GroupedGemmSm100, OfBlockScalesGroupsBeginAtMultiplesOf128) {
+  GroupedProblem p{.in = DType::e4m3,
+                   .block_scale = kMxScale,
+                   .grouping = Grouping::contiguous,
+                   .sizes = {128, 3, 7},
+                   .n = 40,
+                   .k = 64};
+  GroupedResult const r = run(blackwell(), p);
+  std::vector<double> const d = elements_of(r, 138);
+  reference::Values const exact = reference::grouped_gemm(r.host, rows_of(p));
+  for (std::size_t i = 0; i < d.size(); ++i) {
+    if (i / 40 < 131)
+      ASSERT_LE(std::abs(d[i] - exact.value[i]), exact.bound[i]);
+    else
+      ASSERT_TRUE(std::isnan(d[i]));
+  }
 }
 
 // More tiles than accumulators, more steps than stages.

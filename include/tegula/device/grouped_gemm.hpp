@@ -14,6 +14,7 @@
 #include "tegula/device/properties.hpp"
 #include "tegula/device/reference.hpp"
 #include "tegula/device/stream.hpp"
+#include "tegula/kernel/block_scale.hpp"
 #include "tegula/kernel/grouped_gemm_sm90_config.hpp"
 
 namespace tegula {
@@ -41,16 +42,23 @@ namespace tegula {
 /// A block is 128 elements, the last one what is left. With Grouping::k each group's columns begin
 /// a block of their own: there are as many as blocks of all groups (scale_blocks is the most).
 ///
-/// On sm_90 fp8 has these scales; on sm_100 nothing has them.
+/// On sm_90 fp8 has these scales; on sm_100 nothing has them. There A and B may have block_scale
+/// instead (docs/low_precision.md): e4m3 or e5m2 each, or e2m1 both, with kMxScale; e2m1 both with
+/// kNvScale. Elements of e2m1 lie packed, and k is even. The scales lie in pieces of 128 rows
+/// (kernel/block_scale.hpp), those of each group's B, and where masked of its A, one behind the
+/// other. Contiguous groups begin at multiples of 128 rows, and share the pieces of A; one that
+/// does not has a D of NaN. Groups of k have no block scales.
 ///
 /// Everything is what TMA can address: A, B and the scales of rows at multiples of 16 bytes, and
 /// their leading dimensions and strides too. Of D and C any extents and strides are computed, those
 /// of whole 16 bytes faster.
 struct GroupedGemmArguments {
-  DType in = DType::e4m3;             ///< of a: e4m3, e5m2, bf16 or f16
-  std::optional<DType> in_b = {};     ///< of b; left out: e4m3 of fp8, else as a
-  std::optional<DType> out = {};      ///< of c and d; left out: default_output(in)
-  std::optional<Scales> scales = {};  ///< left out: rows_by_blocks of fp8, else none
+  DType in = DType::e4m3;          ///< of a: e4m3, e5m2, bf16 or f16; e2m1 with block_scale
+  std::optional<DType> in_b = {};  ///< of b; left out: e4m3 of fp8, else as a
+  std::optional<DType> out = {};   ///< of c and d; left out: default_output(in)
+  /// Left out: none with block_scale, else rows_by_blocks of fp8 (groups of k: rows_by_rows), or
+  /// none.
+  std::optional<Scales> scales = {};
   Grouping grouping = Grouping::none;
   std::int64_t groups = 1;
   std::int64_t m = 0;
@@ -62,6 +70,11 @@ struct GroupedGemmArguments {
   void* d = nullptr;
   float const* scale_a = nullptr;
   float const* scale_b = nullptr;
+  /// Of A and B alike: kMxScale or kNvScale; of block 0, the default: none. Then device pointers to
+  /// their scales, aligned to 16 bytes.
+  BlockScale block_scale = {};
+  void const* block_scale_a = nullptr;
+  void const* block_scale_b = nullptr;
   int const* group_begins = nullptr;
   int const* group_ends = nullptr;
   /// In elements; left out: those of contiguous tensors. The strides of scales: the rows, rounded

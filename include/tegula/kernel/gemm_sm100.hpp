@@ -137,7 +137,7 @@ template <GemmSm100Config C> struct GemmSm100 {
   using CopyB = TmaCopy<b_fetch(C), C.ctas>;
   using Operands = GemmOperandTiles<operands(C), tile_k(C)>;
   /// Whether the warp that multiplies may clear a stage, behind the end of a group of k.
-  static constexpr bool clears = C.grouped && C.ctas == 1;
+  static constexpr bool clears = C.grouped && C.ctas == 1 && !scaled;
   /// A stage is given back by a tcgen05_commit; and by who cleared it, for a commit says nothing of
   /// what threads wrote.
   using Ring = TmaPipeline<stages, clears ? 2 : 1>;
@@ -300,14 +300,16 @@ template <GemmSm100Config C> struct GemmSm100 {
   TEGULA_DEVICE static int steps_of(Params const& p, WorkTiles const& work) {
     if constexpr (C.grouped) {
       GroupTile const& tile = work.tile();
-      return addressable(tile) ? ceil_div(tile.k_end - tile.k, block_k) : 0;
+      return addressable(p, tile) ? ceil_div(tile.k_end - tile.k, block_k) : 0;
     } else {
       int const steps = (p.problem.k + block_k - 1) / block_k;
       return steps < 1 ? 1 : steps;
     }
   }
-  /// Whether TMA can load the group's columns: they begin at a multiple of 16 bytes.
-  TEGULA_DEVICE static bool addressable(GroupTile const& tile) {
+  /// Whether TMA can load the group's columns, which begin at a multiple of 16 bytes, and its
+  /// scales, whose rows begin with a piece of them.
+  TEGULA_DEVICE static bool addressable(Params const& p, GroupTile const& tile) {
+    if constexpr (scaled) return p.problem.a_batched || tile.m % kScalePieceRows == 0;
     return tile.k % (128 / bits(C.a)) == 0;
   }
   /// Where the tile's operands begin: of masked groups, each in a matrix A of its own.
@@ -442,11 +444,11 @@ template <GemmSm100Config C> struct GemmSm100 {
     }
   }
 
-  /// What a tile without steps has: zeros, or no numbers where the group's columns cannot be
-  /// loaded.
-  TEGULA_DEVICE static void fill_unmultiplied(Accumulator& tCrC, WorkTiles const& work) {
+  /// What a tile without steps has: zeros, or no numbers where the group cannot be loaded.
+  TEGULA_DEVICE static void fill_unmultiplied(Params const& p, Accumulator& tCrC,
+                                              WorkTiles const& work) {
     if constexpr (C.grouped) {
-      float const value = addressable(work.tile()) ? 0.0f : __builtin_nanf("");
+      float const value = addressable(p, work.tile()) ? 0.0f : __builtin_nanf("");
 #pragma unroll
       for (int i = 0; i < Accumulator::size; ++i) tCrC(i) = value;
       warp::sync();  // all lanes have waited for the tile, as where they load it together
@@ -473,7 +475,7 @@ template <GemmSm100Config C> struct GemmSm100 {
           tcgen05_wait_ld();
           tcgen05_pin(tCrC);
         } else {
-          fill_unmultiplied(tCrC, work);
+          fill_unmultiplied(p, tCrC, work);
         }
         if (row == 16) results.release(result.stage);
         if constexpr (C.grouped) {

@@ -28,6 +28,7 @@ struct GroupedGemmSm100Params {
   GemmSm90Problem problem;
   GroupedGemmSm100Schedule schedule;
   GroupedGemmOutput epilogue;
+  TensorMap scale_a, scale_b;  ///< read with block scales only: as ScaledGemmSm100Params has them
 };
 
 }  // namespace tegula

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "tegula/device/gemm_plan.hpp"
+#include "tegula/device/tensor_map.hpp"
 
 namespace tegula::device {
 
@@ -58,10 +59,19 @@ GroupedGemmSm100Params FamilyTraits<GroupedGemmSm100Family>::lower(
                                              .ldb = g.ldb,
                                              .a_batch_stride = masked ? g.m * *g.lda : 0,
                                              .b_batch_stride = *g.b_group_stride});
-  return {
+  GroupedGemmSm100Params p{
       .problem = tma_problem(machine, batch, a_fetch(c), b_fetch(c)),
       .schedule = {.clusters = choice.clusters, .tiles = group_tiles(g, c.block_n, choice.band)},
       .epilogue = grouped_output(g)};
+  p.scale_a = p.scale_b = p.problem.a;  // where they are not read, any map does
+  if (c.scale.block == 0) return p;
+  auto const map = [&](void const* scales, std::int64_t rows, bool batched, int times_128_rows) {
+    return encode(machine, block_scale_map(scales, rows, g.k, c.scale, batched ? g.groups : 1,
+                                           scale_pieces(c), times_128_rows));
+  };
+  p.scale_a = map(g.block_scale_a, g.m, p.problem.a_batched, 1);
+  p.scale_b = map(g.block_scale_b, g.n, p.problem.b_batched, scale_rows_b(c));
+  return p;
 }
 
 }  // namespace tegula::device

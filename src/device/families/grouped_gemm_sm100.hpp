@@ -25,6 +25,8 @@ template <> struct FamilyTraits<GroupedGemmSm100Family> {
     if (c.a != g.in || c.b != *g.in_b) return "other operand types";
     if (c.out != *g.out) return "another output type";
     if (*g.scales != Scales::none) return "no scales of 128";
+    if (c.scale != g.block_scale)
+      return c.scale.block == 0 ? "no block scales" : "other block scales";
     if (c.ctas > 1 && g.grouping == Grouping::k) return "no groups of k, for it is of pairs";
     return nullptr;
   }
@@ -53,8 +55,17 @@ template <> struct FamilyTraits<GroupedGemmSm100Family> {
     std::vector<GlobalTensor> tensors;
     GroupTiles const& tiles = p.schedule.tiles;
     if (!describable(tiles, p.epilogue)) return tensors;
-    describe_group_operand(tensors, kA, p.problem.a, true, tiles.grouping);
-    describe_group_operand(tensors, kB, p.problem.b, true, tiles.grouping);
+    auto const named = [&](Names names) {  // a pair of e2m1 is an element of memory
+      if (are_pairs(c.a, c.b)) names.column = "pair";
+      return names;
+    };
+    describe_group_operand(tensors, named(kA), p.problem.a, true, tiles.grouping);
+    describe_group_operand(tensors, named(kB), p.problem.b, true, tiles.grouping);
+    if (c.scale.block != 0) {
+      Coverage const read = tiles.grouping == Grouping::none ? Coverage::read : Coverage::any;
+      describe_block_scales(tensors, "scales of A", p.scale_a, read);
+      describe_block_scales(tensors, "scales of B", p.scale_b, read);
+    }
     describe_group_output(tensors, c.out, tiles, p.epilogue);
     return tensors;
   }

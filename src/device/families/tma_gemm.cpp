@@ -7,6 +7,7 @@
 #include "tegula/arch/tensor_map_description.hpp"
 #include "tegula/device/tensor_map.hpp"
 #include "tegula/kernel/block_scale.hpp"
+#include "tegula/kernel/gemm_sm100_config.hpp"
 
 namespace tegula::device {
 namespace {
@@ -57,6 +58,20 @@ GemmSm90Problem tma_problem(Machine const& machine, GemmArguments const& g, TmaB
           .unloaded_b = b_boxes.box_mn - of_b.box_mn,
           .a_batched = a_batched,
           .b_batched = b_batched};
+}
+
+TensorMapDescription block_scale_map(void const* scales, std::int64_t rows, std::int64_t k,
+                                     BlockScale const& how, std::int64_t batches, int pieces,
+                                     int times_128_rows) {
+  std::int64_t const pieces_m = scale_pieces_rows(static_cast<int>(rows)),
+                     pieces_k = scale_pieces_k(static_cast<int>(k), how.block),
+                     of_rows = kScalePieceBytes * pieces_k;
+  return {.dtype = DType::u8,
+          .rank = 4,
+          .address = scales,
+          .extents = {kScaleBoxBytes, 2 * pieces_k, pieces_m, batches},
+          .strides = {kScaleBoxBytes, of_rows, of_rows * pieces_m},
+          .box = {kScaleBoxBytes, 2 * pieces, times_128_rows, 1}};
 }
 
 EpilogueSm90Params tma_epilogue(Machine const& machine, GemmArguments const& g,

@@ -5,10 +5,12 @@
 #include <optional>
 #include <vector>
 
+#include "tegula/arch/tensor_map_description.hpp"
 #include "tegula/device/arguments.hpp"
 #include "tegula/device/gemm_plan.hpp"
 #include "tegula/device/machine.hpp"
 #include "tegula/device/properties.hpp"
+#include "tegula/kernel/block_scale.hpp"
 #include "tegula/kernel/gemm_sm90_config.hpp"
 #include "tegula/sim/global_tensor.hpp"
 
@@ -28,6 +30,12 @@ GemmSm90Problem tma_problem(Machine const& machine, GemmArguments const& g, TmaB
 /// ones.
 EpilogueSm90Params tma_epilogue(Machine const& machine, GemmArguments const& g,
                                 EpilogueSm90Spec const& s, bool two_widths);
+
+/// The tensor map of an operand's block scales, of elements of (rows, k) in each of `batches`
+/// matrices: a box is `pieces` along k of `times_128_rows`.
+TensorMapDescription block_scale_map(void const* scales, std::int64_t rows, std::int64_t k,
+                                     BlockScale const& how, std::int64_t batches, int pieces,
+                                     int times_128_rows);
 
 /// The tensors of a launch as its caller knows them: where D is transposed, the kernel's A is B.
 /// But for those whose tensor maps the simulated machine did not encode.
