@@ -183,6 +183,10 @@ class Gemm:
         if not isinstance(activation, str) or activation not in _ACTIVATIONS:
             raise ArgumentError(f"gemm: activation is {shown(activation)}; it must be one of {', '.join(_ACTIVATIONS)}.")
         type_a, type_b = ("tf32" if operand.type == "f32" else operand.type for operand in (a, b))
+        if type_a != type_b and not block_scale and not {type_a, type_b} <= {"e4m3", "e5m2"}:
+            raise ArgumentError(
+                f"gemm: a has elements of {a.type}, and b of {b.type}; both must be the same type, or each e4m3 or e5m2."
+            )
         self.out_type = result_type(type_a, out_dtype)
         self._batch = batch = _batch_of([a, b] if c is None else [a, b, c])
         left, right = _along_k(a, batch, True), _along_k(b, batch, False)
@@ -202,6 +206,8 @@ class Gemm:
         g.b_major = _MAJOR_MN if right.columns_contiguous else _MAJOR_K
         g.alpha = real("gemm", "alpha", alpha)
         g.beta = (1.0 if c is not None else 0.0) if beta is None else real("gemm", "beta", beta)
+        if c is None and g.beta != 0:
+            raise ArgumentError(f"gemm: beta is {shown(beta)}, and c is left out; it must be an array where beta is not 0.")
         g.scale_a, g.scale_b = scale_a, scale_b
         g.block_scale, g.block_scale_a, g.block_scale_b = block_scale, block_scale_a, block_scale_b
         if c is not None:

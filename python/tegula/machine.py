@@ -57,7 +57,10 @@ class Machine(Owner):
                 raise ArgumentError(f"Machine: {name} is {limit}; it must be at least 0.")
             setattr(options, name, limit)
         handle = c_void_p()
-        _check(library.tegula_machine_create(_encoded("device", device), byref(options), byref(handle)))
+        try:
+            _check(library.tegula_machine_create(_encoded("device", device), byref(options), byref(handle)))
+        except ArgumentError as error:
+            raise ArgumentError(str(error).replace("tegula_machine_create: ", "Machine: ", 1)) from None
         self._handle: c_void_p | None = handle
 
     def __del__(self) -> None:

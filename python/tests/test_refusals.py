@@ -156,6 +156,8 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (gemm(alpha=1e-46), "gemm: alpha is 1e-46, which f32 rounds to 0; it must be 0, or at least 1.4"),
     (gemm(scale_b=-1e-300), "gemm: scale_b is -1e-300, which f32 rounds to 0; it must be 0, or at least 1.4"),
     (attention(softcap=1e-46), "attention: softcap is 1e-46, which f32 rounds to 0; it must be 0, or at least 1.4"),
+    (gemm(beta=2), "gemm: beta is 2, and c is left out; it must be an array where beta is not 0."),
+    (gemm(A, A.astype(F)), "gemm: a has elements of f16, and b of f32; both must be the same type, or each e4m3 or e5m2."),
     (gemm(c=A, beta=float("nan")), "gemm: beta is nan; it must be a finite number of f32."),
     (gemm(scale_a=float("nan")), "gemm: scale_a is nan; it must be a finite number of f32."),
     (attention(scale=float("nan")), "attention: scale is nan; it must be a finite number of f32."),
@@ -185,6 +187,8 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (launch(grid=2**31), "k: grid is 2147483648; it must be one to three integers from 1 to 2^31 - 1."),
     (launch(grid=(1, 1, 1, 1)), "k: grid is (1, 1, 1, 1); it must be one to three integers from 1 to 2^31 - 1."),
     (launch(grid="x"), "k: grid is 'x'; it must be one to three integers."),
+    (lambda: Machine(arch="sm70"), "Machine: arch is 'sm70'; it must be 'sm80', 'sm90' or 'sm100'."),
+    (lambda: Machine(workers=-1), "Machine: workers is -1; it must be from 0 to 1024."),
     (lambda: Machine(seed=2**64), "Machine: seed is 18446744073709551616; it must be an integer from 0 to 2^64 - 1."),
     (lambda: dg.get_tma_aligned_size(4, 0), "get_tma_aligned_size: element_size is 0; it must be 1, 2, 4, 8 or 16 bytes."),
     # lengths, pages, groups

@@ -73,7 +73,7 @@ Machine Machine::from_name(std::string_view name, Arch arch, sim::Options option
     auto const digits = name.substr(5);
     int number = 0;
     auto const [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    if (error == std::errc() && end == digits.data() + digits.size() && number >= 0)
+    if (error == std::errc() && end == digits.data() + digits.size() && !digits.starts_with('-'))
       return cuda(number);
   }
   throw argument_error(fmt::format(

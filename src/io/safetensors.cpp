@@ -295,9 +295,11 @@ Safetensors::Tensor const& Safetensors::tensor(std::string const& name) const {
   for (auto other = tensors_.begin(); other != tensors_.end() && listed < kListed;
        ++other, ++listed)
     known += (listed > 0 ? ", " : "") + printable(other->first);
-  throw io_error(fmt::format("{}: has no tensor {}; it holds {} tensors: {}{}.", printable(path_),
-                             in_quotes(name), tensors_.size(), known,
-                             tensors_.size() > kListed ? ", ..." : ""));
+  std::string const all = tensors_.empty()       ? "none"
+                          : tensors_.size() == 1 ? "one: " + known
+                                                 : fmt::format("{}: {}", tensors_.size(), known);
+  throw io_error(fmt::format("{}: has no tensor {}; it holds {}{}.", printable(path_),
+                             in_quotes(name), all, tensors_.size() > kListed ? ", ..." : ""));
 }
 
 Array Safetensors::read(std::string const& name) const {

@@ -63,12 +63,48 @@ template <class Choose> auto chosen_by(AttentionOptions const& o, Choose&& choos
 
 /// The problem with operands that are aligned as allocations are, for what touches no
 /// memory; checked.
-AttentionArguments before_allocation(AttentionProblem const& p, Machine const& machine) {
+AttentionArguments before_allocation(AttentionProblem const& p, AttentionOptions const& o,
+                                     Machine const& machine) {
   auto const somewhere = [](std::uintptr_t i) { return reinterpret_cast<void*>(i << 58); };
   AttentionArguments const a = with_addresses(
       p, {somewhere(1), somewhere(2), somewhere(3), somewhere(10), somewhere(11), somewhere(6),
           somewhere(7), somewhere(8), somewhere(9), somewhere(4), somewhere(5)});
-  check(a, machine.compute_capability());
+  auto const number = [](auto const& value) { return value ? fmt::format("{}", *value) : ""; };
+  SequenceOptions const& s = o.sequences;
+  std::string const page_size = s.page_size == 0 ? "" : std::to_string(s.page_size);
+  // Queries that nobody counts are as many as keys.
+  char const* const keys = o.seq_q.value == 0 && !s.lengths_q ? "seq_q" : "seq_k";
+  named_as_said({said("dtype", "--dtype", o.dtype),
+                 said("out", "--out-type", o.out_type),
+                 said("batch", o.batch, "--batch"),
+                 said("heads", o.heads, "--heads"),
+                 said("kv_heads", o.kv_heads, "--kv-heads"),
+                 said("seq_q", o.seq_q, "--seq-q"),
+                 said("seq_q", "--lengths-q", s.lengths_q),
+                 said("seq_k", o.seq_k, "--seq-k"),
+                 said("seq_k", "--lengths-k", s.lengths_k),
+                 said("seq_k", "--append", s.append),
+                 said(keys, o.seq_k, "--seq-k"),
+                 said(keys, "--lengths-k", s.lengths_k),
+                 said(keys, "--append", s.append),
+                 said("seq_new", "--append", s.append),
+                 said("head_dim", o.head_dim, "--head-dim"),
+                 said("head_dim_v", o.head_dim_v, "--head-dim-v"),
+                 said("page_size", "--page-size", page_size),
+                 said("page_table", "--page-size", page_size),
+                 said("scale", "--scale", number(o.scale)),
+                 said("softcap", "--softcap", number(o.softcap)),
+                 said("window_left", "--window-left", number(o.window_left)),
+                 said("window_right", "--window-right", number(o.window_right)),
+                 said("splits", "--splits", number(o.splits)),
+                 said("q_descale", "--q-descale", o.q_descale),
+                 said("k_descale", "--k-descale", o.k_descale),
+                 said("v_descale", "--v-descale", o.v_descale),
+                 said("sink", "--sink", o.sink),
+                 said("exponential", "--exponential", o.exponential),
+                 {"precise", o.fast_sums ? "--fast-sums" : ""},
+                 {"causal", o.causal ? "--causal" : ""}},
+                [&] { check(a, machine.compute_capability()); });
   return a;
 }
 
@@ -84,8 +120,9 @@ void require_memory_of(AttentionProblem const& p, AttentionArguments const& a,
       bytes_of_checked_rows(a.batch * a.heads * a.seq_q, *a.head_dim_v);
   require_memory_of_run(
       fmt::format("attention: --batch {}, --heads {}, --kv-heads {}, --seq-q {}, --seq-k {}, "
-                  "--head-dim {}, --head-dim-v {}",
-                  a.batch, a.heads, *a.kv_heads, a.seq_q, *a.seq_k, a.head_dim, *a.head_dim_v),
+                  "--head-dim {}, --head-dim-v {}{}",
+                  a.batch, a.heads, *a.kv_heads, a.seq_q, *a.seq_k, a.head_dim, *a.head_dim_v,
+                  a.page_size == 0 ? "" : fmt::format(", --page-size {}", a.page_size)),
       all, machine);
 }
 
@@ -212,9 +249,9 @@ void run(AttentionOptions const& options) {
   check_lines(options.lines, options.json, options.explain, machine);
   if (options.explain) {
     refuse_files_of_a_run({{"--output", options.output}, {"--lse", options.lse}});
-    return explain(before_allocation(p, machine), options, machine);
+    return explain(before_allocation(p, options, machine), options, machine);
   }
-  require_memory_of(p, before_allocation(p, machine), machine);
+  require_memory_of(p, before_allocation(p, options, machine), machine);
 
   generate_missing({&p.q, &p.k, &p.v, &p.k_new, &p.v_new}, options.machine.seed);
   auto const q = upload(machine, p.q, "Q"), k = upload(machine, p.k, "K"),

@@ -59,7 +59,7 @@ Sequences::Lengths lengths(AttentionOptions& o) {
     seq->otherwise(most);
     if (seq->value < most)
       throw argument_error(fmt::format("{} has {}, and {} is {}; that must be at least as large.",
-                                       option, most, seq->name, seq->value));
+                                       option, most, seq->said_by, seq->value));
   }
   return lengths;
 }

@@ -64,7 +64,7 @@ class Arguments {
   int mode(int i) const {
     std::int64_t const value = integer(i);
     if (value < 0 || value > kMaxLeaves) {
-      refuse(i, "the number of a mode is needed, at least 0");
+      refuse(i, fmt::format("the number of a mode is needed, from 0 to {}", kMaxLeaves));
     }
     return static_cast<int>(value);
   }
@@ -91,7 +91,7 @@ class Arguments {
     return {f(layout(i)), false};
   }
 
-  [[noreturn]] void refuse(int i, char const* needed) const {
+  [[noreturn]] void refuse(int i, std::string const& needed) const {
     throw ExpressionError(fmt::format("argument {} of {} is {} {}, but {}", i + 1, name_,
                                       kind((*this)[i]), io::printable(to_text((*this)[i])),
                                       needed));

@@ -85,11 +85,22 @@ std::string line_of(CompiledKernel const& kernel) {
   return fmt::format("{:7.3f} s  {:<14}{} for {}\n", kernel.seconds, how, kernel.name, kernel.arch);
 }
 
+/// compile(), with --arch in front of why it does not, where it was said.
+CompiledKernel compile_for(std::optional<std::string> const& said, FamilyId family,
+                           int configuration, std::string const& arch) {
+  try {
+    return compile(family, configuration, arch);
+  } catch (device_error const& error) {
+    if (!said) throw;
+    throw device_error(fmt::format("--arch {}: {}", *said, error.what()));
+  }
+}
+
 void run(Options const& options) {
   std::string const arch = arch_or_default("--arch", options.arch);
   ordered_json all = ordered_json::array();
   for (auto const& [family, configuration] : kernels_named(options.config)) {
-    CompiledKernel const kernel = compile(family, configuration, arch);
+    CompiledKernel const kernel = compile_for(options.arch, family, configuration, arch);
     if (!kernel.not_kept.empty()) throw device_error(kernel.not_kept);
     if (options.json) {
       all.push_back(to_json(kernel));

@@ -183,7 +183,9 @@ class Parser {
 
 }  // namespace
 
-Value evaluate(std::string_view expression) { return Parser(expression).parse(); }
+Value evaluate(std::string_view expression) {
+  return named_in_ranges(expression, [&] { return Parser(expression).parse(); });
+}
 
 namespace {
 

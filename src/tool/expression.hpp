@@ -5,6 +5,7 @@
 #include <string_view>
 #include <variant>
 
+#include "tegula/io/text.hpp"
 #include "tegula/layout/algebra.hpp"
 #include "tegula/layout/swizzle.hpp"
 
@@ -24,6 +25,18 @@ class ExpressionError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
+
+/// f(), with `what` in front of the refusal of a number on the way that is too large: it names
+/// numbers alone.
+template <class F> auto named_in_ranges(std::string_view what, F&& f) {
+  try {
+    return f();
+  } catch (layout_error const& error) {
+    std::string_view const sentence = error.what();
+    if (!sentence.starts_with("arithmetic(")) throw;
+    throw ExpressionError(io::in_quotes(what) + ": " + std::string(sentence));
+  }
+}
 
 /// Evaluates an expression of the tool's language (docs/tool.md): layouts, tuples, tilers,
 /// swizzled layouts and nested calls of the algebra's operations. Throws ExpressionError where the

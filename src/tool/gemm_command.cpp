@@ -154,7 +154,11 @@ GemmArguments before_allocation(GemmProblem const& p, GemmOptions const& o,
       with_addresses(p, o,
                      {somewhere(1), somewhere(2), somewhere(3), somewhere(4), somewhere(5),
                       static_cast<float const*>(somewhere(6)), somewhere(7), somewhere(8)});
-  check(g, machine.compute_capability());
+  named_as_said({said("in", "--dtype", o.dtype), said("in_b", "--in-b", o.dtype_b),
+                 said("out", "--out-type", o.out_type), said("block_scale", "--scales", o.scales),
+                 said("m", o.m, "--m"), said("n", o.n, "--n"), said("k", o.k, "--k"),
+                 said("batch", o.batch, "--batch")},
+                [&] { check(g, machine.compute_capability()); });
   return g;
 }
 

@@ -153,7 +153,9 @@ void require_memory_of(Problem const& p, Machine const& machine) {
   Footprint all;
   for (Operand const* const operand : {&p.a, &p.b, &p.c, &p.scale_a, &p.scale_b, &p.d})
     all.add(*operand);
-  all.checking = 8.0 * static_cast<double>(g.n) * static_cast<double>(g.k) +  // of a group's B
+  // A group's B in float64, with block scales as products and exponents.
+  double const of_element = g.block_scale.block != 0 ? 24 : 8;
+  all.checking = of_element * static_cast<double>(g.n) * static_cast<double>(g.k) +
                  bytes_of_checked_rows(rows_of_d(g), g.n);
   require_memory_of_run(
       fmt::format("gemm: --m {}, --n {}, --k {}{}", g.m, g.n, g.k,
@@ -272,7 +274,14 @@ void run_grouped_gemm(GroupedGemmCommand const& c) {
       with_addresses(p.arguments, c,
                      {somewhere(1), somewhere(2), somewhere(3), somewhere(4), somewhere(5),
                       somewhere(6), somewhere(7), somewhere(8), somewhere(9)});
-  check(before, machine.compute_capability());
+  auto const extent = [](std::int64_t said) { return said == 0 ? "" : std::to_string(said); };
+  named_as_said({said("in", "--dtype", c.in), said("in_b", "--in-b", c.in_b),
+                 said("out", "--out-type", c.out), said("scales", "--scales", c.scales),
+                 said("block_scale", "--scales", c.scales), said("m", "--m", extent(c.m)),
+                 said("n", "--n", extent(c.n)), said("k", "--k", extent(c.k)),
+                 said(p.arguments.grouping == Grouping::k ? "k" : "m", "--groups", c.sizes),
+                 said("groups", "--groups", c.sizes), said("grouping", "--grouping", c.grouping)},
+                [&] { check(before, machine.compute_capability()); });
   if (c.explain) {
     refuse_files_of_a_run({{"--output", c.output}});
     return explain(before, p, c, machine);

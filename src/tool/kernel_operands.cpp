@@ -124,9 +124,10 @@ Operand read_operand(std::string const& option, std::string const& name, std::op
   auto const& shape = described.shape;
   if (shape.size() < least_rank || shape.size() > most_rank)
     throw argument_error(fmt::format(
-        "{} {} has shape {}; it must have {} axes.", option, shown, io::shape_text(shape),
-        least_rank == most_rank ? fmt::format("{}", most_rank)
-                                : fmt::format("{} or {}", least_rank, most_rank)));
+        "{} {} has shape {}; it must have {}.", option, shown, io::shape_text(shape),
+        most_rank == 1            ? "1 axis"
+        : least_rank == most_rank ? fmt::format("{} axes", most_rank)
+                                  : fmt::format("{} or {} axes", least_rank, most_rank)));
   if (std::find(shape.begin(), shape.end(), 0) != shape.end())
     throw argument_error(fmt::format("{} {} has shape {}; every extent must be at least 1.", option,
                                      shown, io::shape_text(shape)));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 
 #include "output.hpp"
@@ -15,6 +16,28 @@ std::string to_string(Asked const& asked) {
   std::string text;
   for (auto const& [option, value] : asked)
     if (!value.empty()) text += fmt::format("{}{} {}", text.empty() ? "" : " ", option, value);
+  return text;
+}
+
+std::string options_in(std::string_view sentence, std::vector<Said> const& all) {
+  auto const in_name = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+  };
+  auto const speaks_of = [&](std::string_view field) {
+    for (auto at = sentence.find(field); at != std::string_view::npos;
+         at = sentence.find(field, at + 1)) {
+      std::string_view const rest = sentence.substr(at + field.size());
+      bool const begins = at == 0 || !in_name(sentence[at - 1]);
+      if (begins &&
+          (rest.starts_with(" is ") || rest.starts_with(" * ") || rest.starts_with(" / ")))
+        return true;
+    }
+    return false;
+  };
+  std::string text;
+  for (Said const& one : all)
+    if (!one.text.empty() && speaks_of(one.field) && text.find(one.text) == std::string::npos)
+      text += (text.empty() ? "" : " ") + one.text;
   return text;
 }
 

@@ -3,6 +3,8 @@
 /// What `tegula gemm` and `tegula attention` share: the machine's options, operands from files or
 /// generated, timing, the verdict and its printing.
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -13,6 +15,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,6 +27,7 @@
 #include "tegula/device/reference.hpp"
 #include "tegula/io/array.hpp"
 #include "tegula/io/output_file.hpp"
+#include "tegula/io/text.hpp"
 #include "tegula/numeric/dtype.hpp"
 
 namespace tegula::tool {
@@ -187,6 +191,34 @@ template <class Choose> auto chosen_as_asked(Asked const& asked, Choose&& choose
     return choose();
   } catch (argument_error const& error) {
     std::string const options = to_string(asked);
+    if (options.empty()) throw;
+    throw argument_error(options + ": " + error.what());
+  }
+}
+
+/// A field of the library's arguments, and the option and its value that said it: "in",
+/// "--dtype f32"; no text where it was left out.
+struct Said {
+  char const* field;
+  std::string text;
+};
+inline Said said(char const* field, char const* option, std::string const& value) {
+  return {field, value.empty() ? "" : fmt::format("{} {}", option, io::printable(value))};
+}
+inline Said said(char const* field, char const* option, std::optional<std::string> const& value) {
+  return said(field, option, value.value_or(""));
+}
+inline Said said(char const* field, Extent const& extent, char const* option) {
+  return said(field, option, extent.value == 0 ? "" : std::to_string(extent.value));
+}
+/// The options of the fields that a sentence speaks of ("in is f32"), each once.
+std::string options_in(std::string_view sentence, std::vector<Said> const& all);
+/// f(), with the options that said what its argument_error speaks of in front of it.
+template <class F> auto named_as_said(std::vector<Said> const& all, F&& f) {
+  try {
+    return f();
+  } catch (argument_error const& error) {
+    std::string const options = options_in(error.what(), all);
     if (options.empty()) throw;
     throw argument_error(options + ": " + error.what());
   }

@@ -71,6 +71,17 @@ int element_width(std::string const& text) {
       io::in_quotes(text)));
 }
 
+/// f(), with the option in front of what cannot be drawn.
+template <class F> auto for_option(char const* option, F&& f) {
+  try {
+    return f();
+  } catch (layout_error const& error) {
+    throw std::invalid_argument(fmt::format("{}: {}", option, error.what()));
+  } catch (std::invalid_argument const& error) {
+    throw std::invalid_argument(fmt::format("{}: {}", option, error.what()));
+  }
+}
+
 void run(Options const& options) {
   if (options.batch.has_value() == options.expression.has_value()) {
     throw std::invalid_argument(
@@ -88,11 +99,12 @@ void run(Options const& options) {
   }
   Value const value = as_result(evaluate(*options.expression));
   int const bank_bits = options.banks.empty() ? 0 : element_width(options.banks);
-  if (bank_bits != 0) {
-    picture(value, bank_bits);  // refuses what has no banks
-  }
-  deliver({{"--svg", options.svg, [&] { return to_svg(picture(value, bank_bits)); }},
-           {"--latex", options.latex, [&] { return to_latex(picture(value, bank_bits)); }}},
+  auto const drawn = [&](char const* option) {
+    return for_option(option, [&] { return picture(value, bank_bits); });
+  };
+  if (bank_bits != 0) drawn("--banks");  // refuses what has no banks
+  deliver({{"--svg", options.svg, [&] { return to_svg(drawn("--svg")); }},
+           {"--latex", options.latex, [&] { return to_latex(drawn("--latex")); }}},
           options.json, [&] {
             return options.json ? json_report(value, bank_bits) : text_report(value, bank_bits);
           });

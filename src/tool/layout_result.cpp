@@ -127,7 +127,8 @@ std::string answer_line(std::string_view text, int number) {
 
 Value as_result(Value const& value) {
   Tuple const* const tuple = std::get_if<Tuple>(&value.what);
-  return tuple != nullptr && value.bare ? Value{layout(*tuple), false} : value;
+  if (tuple == nullptr || !value.bare) return value;
+  return named_in_ranges(to_text(value), [&] { return Value{layout(*tuple), false}; });
 }
 
 std::string result_members(Value const& given) {

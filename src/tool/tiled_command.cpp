@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -101,7 +102,7 @@ void run_mma(MmaOptions const& options, bool json, std::string const& svg) {
 
 struct CopyOptions {
   std::string atom;
-  std::string type = "f16";
+  std::optional<std::string> type;  ///< left out: that of the operand with --of, else f16
   std::string threads;
   std::string values = "1:1";
   std::string of;
@@ -137,7 +138,7 @@ std::string asked(CopyOptions const& options) {
 
 CopyTiling build(CopyOptions const& options) {
   CopyAtom const atom = find_copy_atom("--atom", options.atom);
-  int const bits = element_bits(options.type);
+  int const said_bits = options.type ? element_bits(*options.type) : 0;
   if (options.of.empty() == options.threads.empty()) {
     throw std::invalid_argument(
         "either --threads (and --values), or --of a|b|c with --mma is needed, and not both");
@@ -156,7 +157,7 @@ CopyTiling build(CopyOptions const& options) {
       if (__builtin_mul_overflow(threads.size(), values.size(), &elements))
         elements = std::numeric_limits<std::int64_t>::max();
       require_int("elements of a tile", elements);
-      return make_tiled_copy(atom, bits, threads, values);
+      return make_tiled_copy(atom, said_bits != 0 ? said_bits : 16, threads, values);
     });
   }
   if (options.mma.atom.empty()) {
@@ -165,6 +166,13 @@ CopyTiling build(CopyOptions const& options) {
   }
   MmaTiling const mma = build(options.mma, "--mma");
   bool const a = options.of == "a" || options.of == "A", b = options.of == "b" || options.of == "B";
+  if ((a && !mma.atom.a_in_registers()) || (b && !mma.atom.b_in_registers()))
+    throw std::invalid_argument(
+        fmt::format("--of {}: {} reads that operand from shared memory, and a copy is matched to "
+                    "what registers hold",
+                    options.of, io::in_quotes(options.mma.atom)));
+  MmaSpec const& spec = mma.atom.spec;
+  int const bits = said_bits != 0 ? said_bits : tegula::bits(a ? spec.a : b ? spec.b : spec.c);
   return asked_for("--of " + options.of, [&] {
     return a   ? make_tiled_copy_a(atom, bits, mma)
            : b ? make_tiled_copy_b(atom, bits, mma)
@@ -234,7 +242,9 @@ void add_tiled_copy_command(Command const& app) {
   auto const options = std::make_shared<Options>();
   CopyOptions& copy = options->copy;
   command.add_option("--atom", copy.atom, "The copy instruction (see `tegula atoms`)").required();
-  command.add_option("--type", copy.type, "The element type, or its width in bits (default f16)");
+  command.add_text(
+      "--type", copy.type,
+      "The element type, or its width in bits (default f16, with --of that of the operand)");
   command.add_option("--threads", copy.threads, "(m,n) -> thread")
       .check(not_empty("a layout of threads"));
   copy.beside_threads = {

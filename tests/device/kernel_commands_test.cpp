@@ -100,11 +100,18 @@ TEST(KernelCommands, AnswerBadInputWithASentence) {
   };
   expect_refused("gemm --m 0", "--m");
   expect_refused("gemm --m -4", "--m");
-  expect_refused("gemm --dtype f32", "in is f32");
+  expect_refused("gemm --dtype f32", "--dtype f32: gemm: in is f32");
+  expect_refused("gemm --out tf32 --trans-b", "--out-type tf32: gemm: out is tf32");
+  expect_refused("gemm --groups 2147483647,1",
+                 "--groups 2147483647,1: grouped_gemm: m is 2147483648");
+  expect_refused(
+      "gemm --groups 8 --grouping k --m 1073740800 --n 1073740800 --dtype e5m2 --in-b bf16",
+      "--dtype e5m2 --in-b bf16: grouped_gemm: in is e5m2");
   expect_refused("gemm --dtype f64", "'f64'");
   expect_refused("gemm --dtype e4m3", "B is stored as (k, n) without --trans-b");
   expect_refused("gemm --dtype tf32 --trans-b --trans-a", "A is stored as (k, m)");
-  expect_refused("gemm --dtype e4m3 --in-b f16 --trans-b", "in is e4m3 and in_b is f16");
+  expect_refused("gemm --dtype e4m3 --in-b f16 --trans-b",
+                 "--dtype e4m3 --in-b f16: gemm: in is e4m3 and in_b is f16");
   expect_refused("gemm --dtype e4m3 --trans-b --k 100", "lda is 100 elements");
   expect_refused("gemm --dtype e4m3 --trans-b --arch sm80", "sm_90 and sm_100 only");
   expect_refused("gemm --tile 128", "--tile is '128'");
@@ -133,7 +140,7 @@ TEST(KernelCommands, AnswerBadInputWithASentence) {
   expect_refused("gemm --scales 1x128,1x128 --cluster 2x1", "--cluster is 2x1");
   expect_refused("gemm --scales 1x64", "1x64");
   expect_refused("gemm --scales 1x128,1x128 --split-k 3", "--split-k 3");
-  expect_refused("gemm --scales mx", "sm_100 only");
+  expect_refused("gemm --scales mx", "--scales mx: gemm: block_scale is ue8m0");
   expect_refused("gemm --scales mx --groups 3", "block scales are computed on sm_100 only");
   expect_refused("gemm --scales mx --groups 3,4 --arch sm100", "must be a multiple of 128");
   expect_refused("gemm --scales mx --groups 64 --grouping k --arch sm100", "no block scales");
@@ -149,7 +156,7 @@ TEST(KernelCommands, AnswerBadInputWithASentence) {
   expect_refused("gemm --a " + scratch.path("f16.npy") + " --k 4", "k is 3, but 4 by --k");
   expect_refused("gemm --a " + scratch.path("f16.npy") + " --b " + scratch.path("f16.npy"),
                  "k is 2, but 3 by --a");
-  expect_refused("gemm --bias " + scratch.path("f16.npy"), "must have 1 axes");
+  expect_refused("gemm --bias " + scratch.path("f16.npy"), "must have 1 axis");
   expect_refused("gemm --scheduler never", "never");
   expect_refused("attention --head-dim 36",
                  "--head-dim: '36' is not a multiple of 8 from 8 to 256");
@@ -157,14 +164,29 @@ TEST(KernelCommands, AnswerBadInputWithASentence) {
                  "head_dim is 80; 32, 64, 96, 128 and 256 are computed");
   expect_refused("attention --window-left 8 --arch sm80",
                  "attention_sm90 cannot compute it: the device is sm_80");
-  expect_refused("attention --causal --window-right 2", "window_right is 2 and causal is true");
+  expect_refused("attention --causal --window-right 2",
+                 "--window-right 2 --causal: attention: window_right is 2 and causal is true");
+  expect_refused("attention --dtype tf32 --heads 4", "--dtype tf32: attention: dtype is tf32");
+  expect_refused("attention --out-type bf16 --dtype f16",
+                 "--dtype f16 --out-type bf16: attention: out is bf16 and dtype is f16");
+  expect_refused("attention --fast-sums", "--fast-sums: attention: precise is false");
+  expect_refused("attention --dtype e4m3 --exponential polynomial",
+                 "--dtype e4m3 --exponential polynomial: attention: exponential is polynomial");
+  expect_refused("attention --softcap 1e38", "--softcap 1e+38: attention: softcap is 1e+38");
+  expect_refused("attention --page-size 16 --arch sm80", "--page-size 16: attention: page_table");
+  expect_refused("attention --append 1073740800 --lengths-k 1",
+                 "--lengths-k 1 --append 1073740800: attention: seq_q is 1073740801");
+  expect_refused("attention --heads 65536 --batch 65536 --seq-q 64",
+                 "--batch 65536 --heads 65536 --seq-q 64: attention: batch * heads * seq_q / 64");
+  expect_refused("attention --lengths-q 1,2 --seq-q 1", "--lengths-q has 2, and --seq-q is 1");
   expect_refused("attention --kernel sm80 --softcap 3", "--kernel sm80: attention: none of the ");
   expect_refused("attention --kernel sm90 --config 12345",
                  "--kernel sm90 --config 12345: attention: none of the ");
   expect_refused("attention --kernel sm90 --arch sm80", "is what was asked for");
-  expect_refused("attention --sink " + scratch.path("f32.npy"), "must have 1 axes");
+  expect_refused("attention --sink " + scratch.path("f32.npy"), "must have 1 axis");
   expect_refused("attention --explain --lse " + scratch.path("lse.npy"), "--lse is of a run");
-  expect_refused("attention --heads 6 --kv-heads 4", "kv_heads is 4");
+  expect_refused("attention --heads 6 --kv-heads 4",
+                 "--heads 6 --kv-heads 4: attention: heads is 6 and kv_heads is 4");
   expect_refused("attention --q " + scratch.path("f16.npy"), "must have 3 or 4 axes");
   expect_refused("attention --seq-q 4000000000000", "not a whole number from 1 to 1073740800");
   EXPECT_THAT(run("gemm --device gpu").output, HasSubstr("sim, cuda, cuda:NUMBER or auto"));

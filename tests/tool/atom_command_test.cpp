@@ -174,6 +174,14 @@ TEST(TiledCopyCommand, GivesSourceAndDestination) {
                 thread / 8 + 16 * (8 * (thread % 8) + value));
     }
   }
+  // Without --type the elements are the operand's.
+  Words const of_bytes = {"tiled-copy", "--atom", "SM75_U32x4_LDSM_N",         "--of",
+                          "a",          "--mma",  "SM80_16x8x32_S32S8S8S32_TN"};
+  Words said = of_bytes;
+  said.insert(said.end(), {"--type", "s8"});
+  EXPECT_EQ(run_json(of_bytes), run_json(said));
+  EXPECT_EQ(run_json(of_bytes)["tile"], json({16, 32}));
+
   json const by_width = run_json({"tiled-copy", "--atom", "SM80_CP_ASYNC_CACHEGLOBAL", "--type",
                                   "16", "--threads", "(16,8):(8,1)", "--values", "(1,8)"});
   EXPECT_EQ(by_width, copy);
@@ -219,6 +227,10 @@ TEST(TiledCommands, RefuseWhatDoesNotFitWithASentence) {
   EXPECT_THAT(refusal({"tiled-copy", "--atom", "SM75_U32x4_LDSM_N"}), HasSubstr("--threads"));
   EXPECT_THAT(refusal({"tiled-copy", "--atom", "SM75_U32x4_LDSM_N", "--of", "a"}),
               HasSubstr("--mma"));
+  EXPECT_THAT(
+      refusal({"tiled-copy", "--atom", "SM75_U32x4_LDSM_N", "--of", "b", "--mma",
+               "SM90_64x128x16_F32BF16BF16_RS"}),
+      AllOf(HasSubstr("--of b: 'SM90_64x128x16_F32BF16BF16_RS'"), HasSubstr("shared memory")));
   EXPECT_THAT(refusal({"tiled-copy", "--atom", "SM75_U32x4_LDSM_N", "--of", "d", "--mma", mma}),
               AllOf(HasSubstr("--of"), HasSubstr("d")));
   EXPECT_THAT(refusal({"tiled-mma", "--atom", mma, "--layout", "(1024,1024,1)"}),

@@ -6,6 +6,8 @@
 #include <random>
 #include <sstream>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "run_tool.hpp"
@@ -363,6 +365,19 @@ TEST(LayoutCommand, RefusesBadInputWithASentenceAndAStatus) {
   EXPECT_THAT(run_tool({"layout", "8:1", "--batch", "-"}).err, HasSubstr("not both"));
   EXPECT_THAT(run_tool({"layout", "--batch", "no such file"}).err,
               AllOf(HasSubstr("no such file"), HasSubstr("No such file")));
+  for (auto const& [expression, part] :
+       {std::pair("3:4611686018427387903", "'3:4611686018427387903': arithmetic("),
+        {"(2147483648,2147483648,2)", "'(2147483648,2147483648,2)': arithmetic("},
+        {"Sw<3,3,3> o 4611686018427387904 o 8:1", "o 4611686018427387904 o 8:1': arithmetic("},
+        {"select((2,3),4294967296)", "number of a mode is needed, from 0 to 32"},
+        {"append((2,3),1000000,4:1)", "number of a mode is needed, from 0 to 32"}})
+    EXPECT_THAT(run_tool({"layout", expression}).err, HasSubstr(part));
+  for (auto const& [option, expression, part] : {std::tuple("--svg", "(1024,1024)", "65536 cells"),
+                                                 {"--latex", "(1024,1024)", "65536 cells"},
+                                                 {"--svg", "size(8)", "8 is not a layout"},
+                                                 {"--banks", "8:1@0", "lie in no banks"}})
+    EXPECT_THAT(run_tool({"layout", expression, option}).err,
+                AllOf(StartsWith(std::string("tegula: ") + option + ": "), HasSubstr(part)));
   EXPECT_THAT(run_tool({"layout", "8:1", "--colour"}).err, HasSubstr("--colour"));
 }
 

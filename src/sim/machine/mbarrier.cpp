@@ -33,6 +33,17 @@ std::string lacking(MbarrierState const& mbarrier) {
   return text;
 }
 
+void note_waited(MbarrierState& mbarrier, Thread const& thread) {
+  auto const agent = static_cast<std::size_t>(thread.agent);
+  if (agent >= mbarrier.waited.size()) mbarrier.waited.resize(agent + 1);
+  mbarrier.waited[agent] = true;
+}
+
+bool has_waited(MbarrierState const& mbarrier, Thread const& thread) {
+  auto const agent = static_cast<std::size_t>(thread.agent);
+  return agent < mbarrier.waited.size() && mbarrier.waited[agent];
+}
+
 }  // namespace
 
 Visible Cta::at_shared(Visible::Kind kind, std::uint32_t address, std::int64_t amount,
@@ -129,6 +140,7 @@ void Cta::expect_tx(Instruction instruction, MbarrierState& mbarrier, std::int64
         {{}, {-1, -1, -1}, "the expect_tx before the last arrival of the phase would order them"});
   }
   mbarrier.tx += bytes;
+  mbarrier.brings |= bytes > 0;
   check_tx(instruction, mbarrier, where, here());
 }
 
@@ -149,6 +161,9 @@ void Cta::arrive(Instruction instruction, MbarrierState& mbarrier, SourceLocatio
   if (too_many(instruction, mbarrier, count, where, here())) return;
   if (cluster_.observed())
     observers().mbarrier_arrived(*this, mbarrier, instruction, where, relaxed, wide);
+  if (instruction != Instruction::mbarrier_arrive_expect_tx &&
+      has_waited(mbarrier, current_thread()))
+    mbarrier.own_arrival = {here(), where};
   mbarrier.pending -= count;
   complete_phase_if_due(mbarrier);
   land_some();
@@ -223,6 +238,7 @@ void Cta::complete_phase_if_due(MbarrierState& mbarrier) {
 void Cta::wake(MbarrierState& mbarrier) {
   if (!mbarrier.waiters.empty()) passed(mbarrier);
   for (Thread* const thread : mbarrier.waiters) {
+    note_waited(mbarrier, *thread);
     if (cluster_.observed())
       observers().phase_passed(*this, mbarrier, *thread, thread->mbarrier_where, thread->relaxed);
     thread->mbarrier = nullptr;
@@ -259,6 +275,7 @@ bool Cta::complete(MbarrierState& mbarrier, int parity) {
 }
 
 void Cta::pass_phase(MbarrierState& mbarrier, SourceLocation where, bool relaxed) {
+  note_waited(mbarrier, current_thread());
   if (cluster_.observed())
     observers().phase_passed(*this, mbarrier, current_thread(), where, relaxed);
 }
@@ -311,6 +328,18 @@ void Cta::mbarrier_waiters(std::vector<std::string>& clauses) const {
                         mbarrier->phase % 2, lacking(*mbarrier)));
       }
     }
+  }
+  // Whoever brings the bytes makes the one arrival: another one, of a thread that waits for them,
+  // is mostly meant for the mbarrier that gives their place back.
+  for (auto const& mbarrier : mbarriers_) {
+    if (mbarrier->own_arrival.where.line == 0 || !mbarrier->brings || mbarrier->count != 1)
+      continue;
+    auto const& [who, where] = mbarrier->own_arrival;
+    clauses.push_back(fmt::format(
+        "warp {} lane {}{} has arrived on mbarrier {} ({}), whose bytes it waits for itself",
+        who.warp, who.lane,
+        who.cta == rank_ ? "" : fmt::format(" of CTA {} of the cluster", who.cta),
+        own_place(mbarrier->address), place_text(where)));
   }
   // Bytes that somebody may be waiting for elsewhere.
   for (auto const& mbarrier : mbarriers_) {

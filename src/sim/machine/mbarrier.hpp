@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "report/who.hpp"
 #include "tegula/arch/source_location.hpp"
 #include "values/instruction.hpp"
 
@@ -36,6 +37,13 @@ struct MbarrierState {
   std::int64_t phase = 0;  ///< phases that are complete: the parity of the current one is phase % 2
   std::vector<Thread*> waiters;  ///< for the current phase
   std::vector<Landed> landed;    ///< operations that nobody has waited for
+  bool brings = false;           ///< a phase has expected bytes
+  std::vector<bool> waited;      ///< by agent: threads that have waited for a phase
+  /// The latest arrival, without bytes, of a thread that had waited for it.
+  struct {
+    Culprit who;
+    SourceLocation where;  ///< line 0: there was none
+  } own_arrival;
 };
 
 }  // namespace tegula::sim

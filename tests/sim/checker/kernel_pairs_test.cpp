@@ -2,6 +2,7 @@
 // mistake is found by a default run, the sentence names what is missing, the other is clean.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "broken_kernel.hpp"
@@ -111,6 +112,38 @@ TEST(KernelPairs, BytesAreExpectedBeforeThePhaseMayBeOver) {
   EXPECT_SAYS(f,
               "mbarrier.expect_tx of 64 bytes on element 0 of full when the phase has had its "
               "arrivals, and what it expects is in flight: the phase may be over before");
+}
+
+/// A ring of one stage, given back on `empty`, or by mistake on the mbarrier that brings the bytes.
+template <bool Right> struct GivesBackOnFull : PairOfKernels<64> {
+  static constexpr int arrive_line = __LINE__ + 14;
+  void operator()(Params const& p, SharedStorage& smem) const {
+    init(smem);
+    constexpr int steps = 3;
+    if (warp_id() == 0 && lane_id() == 0) {
+      for (int i = 0; i < steps; ++i) {
+        if (i > 0) mbarrier_wait_parity(address(smem.empty), (i - 1) % 2);
+        mbarrier_arrive_expect_tx(address(smem.full), 64);
+        bulk_load(shared_address(smem.tile), p.in + 64 * i, 64, address(smem.full));
+      }
+    } else if (warp_id() == 1 && lane_id() == 0) {
+      for (int i = 0; i < steps; ++i) {
+        mbarrier_wait_parity(address(smem.full), i % 2);
+        st_global(p.out + 4 * i, ld_shared<float>(shared_address(smem.tile)));
+        mbarrier_arrive(address(Right ? smem.empty : smem.full));
+      }
+    }
+  }
+};
+
+TEST(KernelPairs, ADeadlockNamesTheArrivalOfAConsumerOnWhatItWaitsFor) {
+  EXPECT_TRUE(report_of_pair<GivesBackOnFull<true>>().ok());
+  using Wrong = GivesBackOnFull<false>;
+  sim::Report const report = report_of_pair<Wrong>();
+  auto const deadlock = std::ranges::find(report.findings, FindingKind::deadlock, &Finding::kind);
+  ASSERT_NE(deadlock, report.findings.end());
+  EXPECT_SAYS(*deadlock, "warp 1 lane 0 has arrived on mbarrier element 0 of full (" +
+                             at_line(Wrong::arrive_line) + "), whose bytes it waits for itself");
 }
 
 /// cp.async.mbarrier.arrive adds the arrival that it makes.
