@@ -12,6 +12,7 @@
 
 #include "isa/perform.hpp"
 #include "isa/shared_operand.hpp"
+#include "isa/tensor_containers.hpp"
 #include "tegula/arch/tcgen05_descriptor.hpp"
 #include "tegula/layout/refuse.hpp"
 #include "tegula/sim/arithmetic.hpp"
@@ -129,7 +130,7 @@ class TensorMma final : public InFlight {
       if (op_.operands == MmaOperands::ts && op_.ctas == 2 && places_.parts > 1) check_copies(of);
       for (int part = 0; part < places_.parts; ++part) {
         for (int row = 0; op_.operands == MmaOperands::ts && row < places_.rows(); ++row)
-          std::memcpy(a.row[row], row_of_a(of, places_.lane(row, part)), kWgmmaRowBytes);
+          gather_a(bits(op_.a), row_of_a(of, places_.lane(row, part)), a.row[row]);
         for (int first = 0; first < places_.rows(); first += kWgmmaM)
           multiply(of.tensor_memory(), i, part, first, a.row + first,
                    b.row + part * places_.columns());
