@@ -70,9 +70,9 @@ TEST(GemmPlan, MakesParametersForEveryConfiguration) {
   }
 }
 
-// Of an operand that one tile covers, boxes bring the rows that there are, where that pays: many
-// rows of zeros in many steps.
-TEST(GemmPlan, LoadsNoRowsBeyondAnOperandThatOneTileCovers) {
+// Of an operand's last tile, boxes bring the rows that there are, where that pays: many rows of
+// zeros in many steps, more of them where other tiles come by other boxes.
+TEST(GemmPlan, LoadsNoRowsBeyondAnOperandsLastTile) {
   Machine const machine = Machine::simulated(Arch::sm90);
   Buffer<float> const any(machine, 16, "any");
   struct Case {
@@ -92,15 +92,23 @@ TEST(GemmPlan, LoadsNoRowsBeyondAnOperandThatOneTileCovers) {
                           {63, 8192, 0},
                           {63, 64 * 480, 1},
                           {64, 8192, 0},
-                          {65, 8192, 0},
+                          {65, 8192, 63},
+                          {200, 8192, 56},
+                          {192, 8192, 0},
+                          {65, 64 * 23, 0},
+                          {65, 64 * 24, 63},
                           {5, 64, 0},
                           {5, 64 * 9, 59}}) {
       GemmArguments const g = {
-          .m = x.m, .n = 200, .k = x.k, .a = any.data(), .b = any.data(), .d = any.data()};
+          .m = x.m, .n = 192, .k = x.k, .a = any.data(), .b = any.data(), .d = any.data()};
       GemmSm90Problem const p = lower(machine, g, choose_gemm(g, kH100, wanted)).problem;
       EXPECT_EQ(transposed ? p.unloaded_b : p.unloaded_a, x.unloaded) << x.m << ", " << x.k;
       EXPECT_EQ(transposed ? p.unloaded_a : p.unloaded_b, 0) << x.m << ", " << x.k;
-      EXPECT_EQ(sim::decode(transposed ? p.b : p.a)->box[1], 64 - x.unloaded);
+      auto const rows = [](TensorMap const& map) { return sim::decode(map)->box[1]; };
+      EXPECT_EQ(rows(transposed ? p.b : p.a), x.m < 64 ? 64 - x.unloaded : 64);
+      if (x.unloaded > 0) {
+        EXPECT_EQ(rows(transposed ? p.b_last : p.a_last), 64 - x.unloaded);
+      }
     }
   }
 }

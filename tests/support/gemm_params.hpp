@@ -80,21 +80,25 @@ GemmSm90Params independent_params(GemmSm90Config const& config, GemmArguments co
     return PerPiece<TensorMap>{encode(describe(x, pieces.whole)), encode(describe(x, pieces.last)),
                                encode(describe(x, pieces.last_narrow))};
   };
-  // Where one tile covers an operand, the boxes have no rows beyond it, whatever it would gain.
-  auto const cut = [](TmaBoxes const& boxes, std::int64_t rows) {
-    return can_be_cut(boxes) && rows < boxes.box_mn ? first_rows(boxes, static_cast<int>(rows))
-                                                    : boxes;
+  // The boxes of an operand's last tile have no rows beyond it, whatever that would gain.
+  auto const last = [](TmaBoxes const& boxes, std::int64_t rows) {
+    int const rest = static_cast<int>(rows % boxes.box_mn);
+    return can_be_cut(boxes) && rest > 0 ? first_rows(boxes, rest) : boxes;
   };
-  TmaBoxes const boxes_a = cut(a_fetch(config), g.m), boxes_b = cut(b_fetch(config), g.n);
-  return {.problem = {.a = encode(describe(a, boxes_a)),
-                      .b = encode(describe(b, boxes_b)),
+  TmaBoxes const whole_a = a_fetch(config), whole_b = b_fetch(config);
+  TmaBoxes const last_a = last(whole_a, g.m),
+                 last_b = schedule.tiling.fitted() ? whole_b : last(whole_b, g.n);
+  return {.problem = {.a = encode(describe(a, g.m <= last_a.box_mn ? last_a : whole_a)),
+                      .b = encode(describe(b, g.n <= last_b.box_mn ? last_b : whole_b)),
                       .m = static_cast<int>(g.m),
                       .n = static_cast<int>(g.n),
                       .k = static_cast<int>(g.k),
-                      .unloaded_a = a_fetch(config).box_mn - boxes_a.box_mn,
-                      .unloaded_b = b_fetch(config).box_mn - boxes_b.box_mn,
+                      .unloaded_a = whole_a.box_mn - last_a.box_mn,
+                      .unloaded_b = whole_b.box_mn - last_b.box_mn,
                       .a_batched = g.batch > 1 && *g.a_batch_stride != 0,
-                      .b_batched = g.batch > 1 && *g.b_batch_stride != 0},
+                      .b_batched = g.batch > 1 && *g.b_batch_stride != 0,
+                      .a_last = encode(describe(a, last_a)),
+                      .b_last = encode(describe(b, last_b))},
           .schedule = schedule,
           .epilogue = {.c = g.c != nullptr ? maps(c) : PerPiece<TensorMap>{},
                        .d = maps(d),

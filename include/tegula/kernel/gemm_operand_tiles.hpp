@@ -13,14 +13,24 @@ template <auto C, int BlockK> struct GemmOperandTiles {
   /// (block_m, block_k, steps), of the tile's row.
   template <class Problem, class Work>
   TEGULA_DEVICE static auto a(Problem const& p, Work const& work) {
-    auto const mA = operand<C.a_major>(p.a)(_, _, p.a_batched ? work.batch : 0);
-    return local_tile<C.block_m, BlockK>(domain_offset(mA, work.m, 0), 0, _);
+    return a(p, work, p.a, work.m);
+  }
+  /// The same of A's rows from m on, by another map of A.
+  template <class Problem, class Work>
+  TEGULA_DEVICE static auto a(Problem const& p, Work const& work, TensorMap const& map, int m) {
+    auto const mA = operand<C.a_major>(map)(_, _, p.a_batched ? work.batch : 0);
+    return local_tile<C.block_m, BlockK>(domain_offset(mA, m, 0), 0, _);
   }
   /// (block_n, block_k, steps), of the tile's column.
   template <class Problem, class Work>
   TEGULA_DEVICE static auto b(Problem const& p, Work const& work) {
-    auto const mB = operand<C.b_major>(p.b)(_, _, p.b_batched ? work.batch : 0);
-    return local_tile<C.block_n, BlockK>(domain_offset(mB, work.n, 0), 0, _);
+    return b(p, work, p.b, work.n);
+  }
+  /// The same of B's columns from n on, by another map of B.
+  template <class Problem, class Work>
+  TEGULA_DEVICE static auto b(Problem const& p, Work const& work, TensorMap const& map, int n) {
+    auto const mB = operand<C.b_major>(map)(_, _, p.b_batched ? work.batch : 0);
+    return local_tile<C.block_n, BlockK>(domain_offset(mB, n, 0), 0, _);
   }
 
  private:

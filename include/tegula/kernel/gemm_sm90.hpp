@@ -163,6 +163,7 @@ template <GemmSm90Config C> struct GemmSm90 {
     if (thread_idx() == 32) {  // of a warp that has nothing else to do
       prefetch_tensor_map(p.problem.a);
       prefetch_tensor_map(p.problem.b);
+      Unloaded::prefetch_maps(p.problem);
       Epilogue::prefetch_maps(p.epilogue);
     }
     WorkTiles work{p.schedule.tiling, p.schedule.clusters, p.schedule.initial_tiles};
@@ -203,10 +204,13 @@ template <GemmSm90Config C> struct GemmSm90 {
     CopyB const g2sB = Cluster::copy_b();
     auto const sA = tensor(smem.stage.a);  // (block_m, block_k, stages)
     auto const sB = tensor(smem.stage.b);  // (block_n, block_k, stages)
-    int const bytes = Unloaded::bytes(p.problem);
     while (!work.done()) {
-      auto const gA = Operands::a(p.problem, work);  // (block_m, block_k, steps)
-      auto const gB = Operands::b(p.problem, work);  // (block_n, block_k, steps)
+      auto const rows_a = Unloaded::rows_of_a(p.problem, work.m),
+                 rows_b = Unloaded::rows_of_b(p.problem, work.n);
+      int const bytes = rows_a.bytes + rows_b.bytes;
+      // (block_m, block_k, steps) and (block_n, block_k, steps)
+      auto const gA = Operands::a(p.problem, work, rows_a.map, rows_a.first);
+      auto const gB = Operands::b(p.problem, work, rows_b.map, rows_b.first);
 #pragma unroll 1  // the first stages are not to wait for more code
       for (int k = first; k < last; ++k) {
         lockstep.step();

@@ -117,7 +117,7 @@ constexpr int stages(GemmSm90Config const& c) {
 }
 
 /// A and B. The tensor maps describe A as (k, m, batch) or (m, k, batch) with the boxes of
-/// a_fetch(config), B likewise; where a single tile covers A, or B, its boxes may have fewer rows
+/// a_fetch(config), B likewise; the boxes of a tile at the end of A, or B, may have fewer rows
 /// (kernel/gemm_unloaded_rows.hpp).
 struct GemmSm90Problem {
   TensorMap a;
@@ -127,10 +127,12 @@ struct GemmSm90Problem {
   int m = 0;
   int n = 0;
   int k = 0;
-  int unloaded_a = 0;  ///< last rows of a tile of A that its boxes do not bring, which are zeros
-  int unloaded_b = 0;  ///< likewise of B
+  int unloaded_a = 0;      ///< last rows of A's last tile that its boxes do not bring, or 0
+  int unloaded_b = 0;      ///< likewise of B
   bool a_batched = false;  ///< false: all batches share A
   bool b_batched = false;
+  TensorMap a_last;  ///< where unloaded_a is not 0: by boxes of the last tile's rows
+  TensorMap b_last;
 };
 
 /// Who computes which tile of D, and when.

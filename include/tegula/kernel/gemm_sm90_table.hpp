@@ -83,21 +83,19 @@ inline constexpr GemmSm90Config middle_tiles[] = {
      .cluster_m = 2,
      .cluster_n = 2,
      .transposed = true},
+    {.block_m = 128, .block_n = 144, .schedule = Schedule::cooperative, .transposed = true},
+    {.block_m = 64, .block_n = 112, .schedule = Schedule::basic, .transposed = true},
+    {.block_m = 64, .block_n = 72, .schedule = Schedule::basic, .cluster_n = 2, .transposed = true},
     {.block_m = 128,
-     .block_n = 160,
+     .block_n = 64,
      .schedule = Schedule::cooperative,
-     .cluster_m = 2,
-     .cluster_n = 2},
-    {.block_m = 64, .block_n = 192, .schedule = Schedule::basic, .split_k = 2},
-    {.block_m = 64,
-     .block_n = 96,
-     .schedule = Schedule::basic,
-     .cluster_m = 2,
      .cluster_n = 2,
      .transposed = true},
-    {.block_m = 128, .block_n = 144, .schedule = Schedule::cooperative, .transposed = true},
-    {.block_m = 128, .block_n = 160, .schedule = Schedule::cooperative, .transposed = true},
-    {.block_m = 128, .block_n = 192, .schedule = Schedule::cooperative, .transposed = true},
+    {.block_m = 128,
+     .block_n = 80,
+     .schedule = Schedule::cooperative,
+     .cluster_n = 2,
+     .transposed = true},
 };
 /// ... and for few rows, which a transposed D takes for columns: weights are what such problems
 /// read, and more CTAs at a time read faster.
@@ -112,7 +110,6 @@ inline constexpr GemmSm90Config few_rows_tiles[] = {
      .split_k = 2,
      .min_ctas_per_sm = 2,
      .transposed = true},
-    {.block_m = 64, .block_n = 32, .schedule = Schedule::basic, .split_k = 4, .transposed = true},
     {.block_m = 64,
      .block_n = 32,
      .schedule = Schedule::basic,
@@ -121,17 +118,7 @@ inline constexpr GemmSm90Config few_rows_tiles[] = {
      .transposed = true},
     {.block_m = 64, .block_n = 64, .schedule = Schedule::basic, .split_k = 4, .transposed = true},
     {.block_m = 64, .block_n = 64, .schedule = Schedule::basic, .split_k = 8, .transposed = true},
-    {.block_m = 64,
-     .block_n = 16,
-     .schedule = Schedule::basic,
-     .min_ctas_per_sm = 2,
-     .transposed = true},
     {.block_m = 64, .block_n = 32, .schedule = Schedule::basic, .split_k = 2, .transposed = true},
-    {.block_m = 64, .block_n = 48, .schedule = Schedule::basic, .split_k = 3, .transposed = true},
-    {.block_m = 64, .block_n = 48, .schedule = Schedule::basic, .split_k = 6, .transposed = true},
-    {.block_m = 64, .block_n = 32, .schedule = Schedule::basic, .cluster_m = 4, .transposed = true},
-    {.block_m = 64, .block_n = 64, .schedule = Schedule::basic, .cluster_m = 4, .transposed = true},
-    {.block_m = 64, .block_n = 96, .schedule = Schedule::basic, .cluster_m = 4, .transposed = true},
 };
 /// Those of 8-bit operands.
 inline constexpr GemmSm90Config fp8_tiles[] = {
@@ -208,22 +195,27 @@ inline constexpr GemmSm90Config fp8_tiles[] = {
     {.block_m = 64, .block_n = 96, .schedule = Schedule::basic, .split_k = 3, .transposed = true},
     {.block_m = 128, .block_n = 80, .schedule = Schedule::cooperative, .transposed = true},
     {.block_m = 128, .block_n = 96, .schedule = Schedule::cooperative, .transposed = true},
-    {.block_m = 128, .block_n = 144, .schedule = Schedule::cooperative},
     {.block_m = 128, .block_n = 160, .schedule = Schedule::cooperative},
-    {.block_m = 128, .block_n = 96, .schedule = Schedule::cooperative, .cluster_m = 2},
-    {.block_m = 128,
-     .block_n = 128,
-     .schedule = Schedule::cooperative,
-     .cluster_m = 2,
-     .cluster_n = 2},
+    {.block_m = 128, .block_n = 96, .schedule = Schedule::cooperative, .cluster_n = 2},
+    {.block_m = 64, .block_n = 64, .schedule = Schedule::basic, .cluster_n = 2},
     {.block_m = 64, .block_n = 96, .schedule = Schedule::basic, .split_k = 3},
     {.block_m = 128,
      .block_n = 192,
      .schedule = Schedule::cooperative,
      .cluster_m = 2,
      .transposed = true},
-    {.block_m = 128, .block_n = 144, .schedule = Schedule::cooperative, .transposed = true},
-    {.block_m = 64, .block_n = 32, .schedule = Schedule::basic, .transposed = true},
+    {.block_m = 64, .block_n = 72, .schedule = Schedule::basic, .cluster_n = 2, .transposed = true},
+    {.block_m = 128,
+     .block_n = 64,
+     .schedule = Schedule::cooperative,
+     .cluster_n = 2,
+     .transposed = true},
+    {.block_m = 128,
+     .block_n = 80,
+     .schedule = Schedule::cooperative,
+     .cluster_n = 2,
+     .transposed = true},
+    {.block_m = 64, .block_n = 32, .schedule = Schedule::basic, .split_k = 2, .transposed = true},
     {.block_m = 64, .block_n = 32, .schedule = Schedule::basic, .split_k = 4, .transposed = true},
     {.block_m = 64,
      .block_n = 128,
@@ -231,10 +223,6 @@ inline constexpr GemmSm90Config fp8_tiles[] = {
      .cluster_m = 2,
      .split_k = 2,
      .transposed = true},
-    {.block_m = 64, .block_n = 32, .schedule = Schedule::basic, .cluster_m = 4, .transposed = true},
-    {.block_m = 64, .block_n = 64, .schedule = Schedule::basic, .cluster_m = 4, .transposed = true},
-    {.block_m = 64, .block_n = 96, .schedule = Schedule::basic, .cluster_m = 4, .transposed = true},
-    {.block_m = 64, .block_n = 64, .schedule = Schedule::basic, .cluster_n = 4, .transposed = true},
 };
 
 constexpr GemmSm90Config typed(GemmSm90Config tile, DType a, DType b, DType out) {
@@ -308,8 +296,8 @@ struct GemmSm90Family {
   static constexpr auto table = detail::gemm_sm90_table();
 
   /// bf16 with each schedule and shape of clusters, tiles of two widths, K split (in clusters that
-  /// multicast, too), D transposed (by clusters of four, too), and B of either major; small tiles
-  /// of f16; one or two of every other type.
+  /// multicast, too), D transposed, and B of either major; small tiles of f16; one or two of every
+  /// other type.
   static constexpr bool is_representative(Config const& c) {
     bool const a_k = c.a_major == Major::k, b_k = c.b_major == Major::k;
     bool const large = c.block_n == 256 && c.cluster_m == 2,
@@ -321,14 +309,14 @@ struct GemmSm90Family {
     if (c.activates) return c.a == DType::f16 && small;
     if (c.a == DType::f16)
       return a_k && b_k && c.out != DType::bf16 && small && (c.block_n == 128 || c.block_n == 16) &&
-             cluster_size(c) * c.min_ctas_per_sm == 1 && c.transposed == (c.block_n == 16);
+             cluster_size(c) == 1 && c.transposed == (c.block_n == 16);
     if (c.a != DType::bf16) return false;
     if (c.out == DType::f32) return a_k && b_k && small;
     if (c.out != DType::bf16) return false;
     if (!a_k || !b_k) return small && !b_k;
     if (c.transposed)
-      return c.block_n == 80 || (c.schedule == Schedule::pingpong && c.block_n == 160) ||
-             (c.block_n == 32 && c.cluster_m == 4) || (c.block_n == 16 && c.split_k == 2);
+      return c.block_n == 80 || (c.block_m == 128 && c.block_n == 160) ||
+             (c.block_n == 16 && c.split_k == 2);
     return large || (medium && c.cluster_m * c.cluster_n == 1) ||
            (small && c.split_k == (c.block_n == 96 && c.cluster_m == 2 ? 2 : 4)) ||
            (small && c.block_n == 64 && cluster_size(c) * c.min_ctas_per_sm == 1) ||

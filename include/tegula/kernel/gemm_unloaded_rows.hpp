@@ -5,12 +5,14 @@
 #include "tegula/kernel/gemm_sm90_config.hpp"
 #include "tegula/tensor/shared.hpp"
 
-/// Operands of fewer rows than a tile has.
+/// The rows of a tile that lie beyond its operand.
 ///
-/// TMA writes zeros for the rows of a box that lie beyond the tensor, and takes longer for such a
-/// row than for one that it fetches: on an H200 a GEMM of 6 rows took 94 us where one of 128 took
-/// 56, by the same tile of 128 rows. So where a single tile covers an operand, and has many more
-/// rows, its boxes have only the operand's. The kernel writes zeros into the others itself, once.
+/// TMA writes zeros for the rows of a box that lie beyond the tensor, and takes several times as
+/// long for such a row as for one that it fetches: on an H200 a GEMM of 6 rows took 94 us where one
+/// of 128 took 56, by the same tile of 128 rows. So where an operand's last tile has many rows
+/// beyond it, that tile comes by boxes of its own, which have only the operand's rows. What the
+/// other rows of its stages hold does not matter, for nothing is stored of what they make; the
+/// kernel writes zeros there once, so that it is something.
 namespace tegula {
 
 /// Zeros in the last `rows` rows of a ring's stages, (mn, k, stage). By `threads` threads, of which
@@ -36,10 +38,33 @@ template <GemmSm90Config C> struct UnloadedRows {
   static constexpr bool cut_a = can_be_cut(boxes_a), cut_b = can_be_cut(boxes_b);
   static constexpr int threads = kWarpgroupSize * consumers(C), ring = stages(C);
 
-  /// Bytes that a step's loads bring.
-  TEGULA_DEVICE static int bytes(GemmSm90Problem const& p) {
-    return boxes_a.bytes + boxes_b.bytes - p.unloaded_a * (boxes_a.bytes / C.block_m) -
-           p.unloaded_b * (boxes_b.bytes / C.block_n);
+  /// How the rows of a tile come: by which map, from which row on, and how many bytes a step.
+  struct Rows {
+    TensorMap const& map;
+    int first;
+    int bytes;
+  };
+  /// A tile that begins beyond A, of a cluster at its end, has the last tile's rows.
+  TEGULA_DEVICE static Rows rows_of_a(GemmSm90Problem const& p, int m) {
+    if constexpr (cut_a) {
+      int const last = p.m - (C.block_m - p.unloaded_a);
+      if (p.unloaded_a > 0 && m >= last)
+        return {p.a_last, last, boxes_a.bytes - p.unloaded_a * (boxes_a.bytes / C.block_m)};
+    }
+    return {p.a, m, boxes_a.bytes};
+  }
+  TEGULA_DEVICE static Rows rows_of_b(GemmSm90Problem const& p, int n) {
+    if constexpr (cut_b) {
+      int const last = p.n - (C.block_n - p.unloaded_b);
+      if (p.unloaded_b > 0 && n >= last)
+        return {p.b_last, last, boxes_b.bytes - p.unloaded_b * (boxes_b.bytes / C.block_n)};
+    }
+    return {p.b, n, boxes_b.bytes};
+  }
+  TEGULA_DEVICE static void prefetch_maps(GemmSm90Problem const& p,
+                                          SourceLocation where = SourceLocation::current()) {
+    if (cut_a && p.unloaded_a > 0) prefetch_tensor_map(p.a_last, where);
+    if (cut_b && p.unloaded_b > 0) prefetch_tensor_map(p.b_last, where);
   }
   TEGULA_DEVICE static bool any(GemmSm90Problem const& p) {
     return p.unloaded_a > 0 || p.unloaded_b > 0;

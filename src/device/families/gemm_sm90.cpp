@@ -66,7 +66,8 @@ struct StepLoads {
   double zero_rows;    ///< that TMA writes of the last tile
 };
 
-std::optional<int> rows_of_one_tile(TmaBoxes const& boxes, std::int64_t extent, std::int64_t steps);
+std::optional<int> rows_of_last_tile(TmaBoxes const& boxes, std::int64_t extent,
+                                     std::int64_t steps);
 
 /// A step brings 128 bytes of each row. Where rows begin inside of lines of 128 bytes, or of
 /// sectors of 32, these lie in two.
@@ -83,17 +84,20 @@ StepLoads step_loads(std::int64_t extent, std::int64_t ld, Major major, DType ty
       .row = row,
       .whole = row * static_cast<double>(std::min(extent, tile)),
       .last = row * static_cast<double>(rest),
-      .zero_rows = rows_of_one_tile(boxes, extent, steps) ? 0 : static_cast<double>(tile - rest)};
+      .zero_rows = rows_of_last_tile(boxes, extent, steps) ? 0 : static_cast<double>(tile - rest)};
 }
 
-/// The rows that a tile's boxes bring of an operand of `extent` rows, where they are fewer than the
-/// tile's: a single tile covers the operand, and the zeros that TMA would write in all `steps` take
-/// longer than to write them once (kernel/gemm_unloaded_rows.hpp), on an H200 some 0.6 us.
-std::optional<int> rows_of_one_tile(TmaBoxes const& boxes, std::int64_t extent,
-                                    std::int64_t steps) {
-  constexpr std::int64_t worth = 480;  // rows of zeros
-  if (!can_be_cut(boxes) || extent < 1 || (boxes.box_mn - extent) * steps < worth) return {};
-  return static_cast<int>(extent);
+/// The rows that the boxes of an operand's last tile bring, where they are fewer than a tile's: the
+/// zeros that TMA would write in all `steps` take longer than boxes of the tile's own
+/// (kernel/gemm_unloaded_rows.hpp). On an H200 these cost some 0.6 us, for zeros are written once;
+/// and up to 1 us more where there are other tiles, for TMA reads another map.
+std::optional<int> rows_of_last_tile(TmaBoxes const& boxes, std::int64_t extent,
+                                     std::int64_t steps) {
+  constexpr std::int64_t worth_of_one = 480, worth_of_several = 1500;  // rows of zeros
+  if (!can_be_cut(boxes) || extent < 1) return {};
+  std::int64_t const rest = (extent - 1) % boxes.box_mn + 1;
+  if ((boxes.box_mn - rest) * steps < (extent == rest ? worth_of_one : worth_of_several)) return {};
+  return static_cast<int>(rest);
 }
 
 }  // namespace
@@ -264,7 +268,7 @@ GemmChoice FamilyTraits<GemmSm90Family>::predict(GemmArguments const& arguments,
   // The consumers' way: main loops one after another and the last epilogue, or, where those take
   // longer than what they lie under, a main loop and its epilogue for each turn.
   double const turns = std::ceil(share / at_once - 1e-6);
-  double const turn = share / waves * main + epilogue;
+  double const turn = share / waves * main + epilogue + (pingpong ? model.pingpong_us : 0);
   double const consumed = std::max(result.tensor + last, turns * turn);
   // The loads' way: they run ahead of epilogues.
   double const loaded = fetched_in + last;
@@ -300,10 +304,12 @@ GemmSm90Params lower(Machine const& machine, GemmArguments const& arguments,
   GemmArguments const g = device::as_computed_by(c, with_defaults(arguments));
   bool const meet = choice.lockstep_steps > 0 && c.split_k == 1;
   std::int64_t const steps = ceil_div(g.k, block_k(c) * c.split_k);
+  // Of tiles of two widths the last one begins elsewhere.
+  std::optional<int> const rows_b =
+      choice.tiling.fitted() ? std::nullopt : device::rows_of_last_tile(b_fetch(c), g.n, steps);
   return {
       .problem = device::tma_problem(machine, g, a_fetch(c), b_fetch(c),
-                                     device::rows_of_one_tile(a_fetch(c), g.m, steps),
-                                     device::rows_of_one_tile(b_fetch(c), g.n, steps)),
+                                     device::rows_of_last_tile(a_fetch(c), g.m, steps), rows_b),
       .schedule = {.clusters = choice.clusters,
                    .initial_tiles = initial_tiles(choice.tiling, tile_widths(c), choice.clusters,
                                                   cluster_size(c), machine.multiprocessors()),

@@ -47,17 +47,26 @@ GemmSm90Problem tma_problem(Machine const& machine, GemmArguments const& g, TmaB
                                 a_batched ? g.batch : 1, *g.lda, *g.a_batch_stride);
   TmaMatrices const b = operand(*g.in_b, are_pairs(g.in, *g.in_b), g.b, g.n, g.k,
                                 b_batched ? g.batch : 1, *g.ldb, *g.b_batch_stride);
-  TmaBoxes const of_a = rows_a ? first_rows(a_boxes, *rows_a) : a_boxes,
-                 of_b = rows_b ? first_rows(b_boxes, *rows_b) : b_boxes;
-  return {.a = encode(machine, operand_map(a, of_a)),
-          .b = encode(machine, operand_map(b, of_b)),
+  TmaBoxes const last_a = rows_a ? first_rows(a_boxes, *rows_a) : a_boxes,
+                 last_b = rows_b ? first_rows(b_boxes, *rows_b) : b_boxes;
+  // The last tile may be the only one.
+  auto const map_of = [&](TmaMatrices const& x, TmaBoxes const& whole, TmaBoxes const& last) {
+    return encode(machine, operand_map(x, x.mn <= last.box_mn ? last : whole));
+  };
+  auto const last_map = [&](TmaMatrices const& x, std::optional<int> rows, TmaBoxes const& last) {
+    return rows ? encode(machine, operand_map(x, last)) : TensorMap{};
+  };
+  return {.a = map_of(a, a_boxes, last_a),
+          .b = map_of(b, b_boxes, last_b),
           .m = static_cast<int>(g.m),
           .n = static_cast<int>(g.n),
           .k = static_cast<int>(g.k),
-          .unloaded_a = a_boxes.box_mn - of_a.box_mn,
-          .unloaded_b = b_boxes.box_mn - of_b.box_mn,
+          .unloaded_a = a_boxes.box_mn - last_a.box_mn,
+          .unloaded_b = b_boxes.box_mn - last_b.box_mn,
           .a_batched = a_batched,
-          .b_batched = b_batched};
+          .b_batched = b_batched,
+          .a_last = last_map(a, rows_a, last_a),
+          .b_last = last_map(b, rows_b, last_b)};
 }
 
 TensorMapDescription block_scale_map(void const* scales, std::int64_t rows, std::int64_t k,

@@ -21,7 +21,8 @@ namespace tegula::device {
 /// 38 of three.
 int resident_clusters(int size, DeviceProperties const& device, GemmCostModel const& model);
 
-/// `rows_a`, `rows_b`: of a tile that its boxes bring, where these are fewer than the tile's.
+/// `rows_a`, `rows_b`: that the boxes of the operand's last tile bring, where these are fewer than
+/// the tile's.
 GemmSm90Problem tma_problem(Machine const& machine, GemmArguments const& g, TmaBoxes const& a_boxes,
                             TmaBoxes const& b_boxes, std::optional<int> rows_a = {},
                             std::optional<int> rows_b = {});
