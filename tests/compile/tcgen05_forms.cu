@@ -61,6 +61,10 @@ __device__ void start_weight_stationary(Operands const& x) {
   start<weight_stationary_mma(e4m3, e2m1, f32, 32, 256)>(x);
   start<weight_stationary_mma(e5m2, e5m2, f16, 64, 64, k, k, ts)>(x);
   start<weight_stationary_mma(s8, u8, s32, 128, 64)>(x);
+  ZeroColumns const columns{.used = 4, .zeros = 3};
+  tcgen05_mma<weight_stationary_mma(bf16, bf16, f32, 32, 64)>(x.d, x.a, x.b, true, columns);
+  tcgen05_mma_ts<weight_stationary_mma(s8, u8, s32, 64, 64, k, k, ts)>(x.d, x.a_in_tensor_memory,
+                                                                       x.b, true, columns);
 }
 
 /// Copies of every shape, as they are and unpacked, and shifts.
