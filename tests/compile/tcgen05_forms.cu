@@ -1,6 +1,7 @@
-// Every form of tcgen05.mma's text that arch/ pastes together: the assembler of sm_100a must take
-// it, and nothing runs it.
+// Every form of the text of tcgen05.mma, cp and shift that arch/ pastes together: the assembler of
+// sm_100a must take it, and nothing runs it.
 #include "tegula/arch/tcgen05.hpp"
+#include "tegula/arch/tcgen05_cp.hpp"
 #include "tegula/arch/tcgen05_scaled.hpp"
 
 namespace tegula {
@@ -44,6 +45,7 @@ template <ScaledMmaSpec S> __device__ void start_scaled(Operands const& x) {
   }
 }
 template <int Ctas, bool InTensorMemory> __device__ void start_every_scaled(Operands const& x) {
+  start_scaled<scaled_mma(e3m2, e4m3, ue8m0, 32, 64, Ctas, InTensorMemory)>(x);
   start_scaled<scaled_mma(e4m3, e2m1, ue8m0, 32, 64, Ctas, InTensorMemory)>(x);
   start_scaled<scaled_mma(e2m1, e2m1, ue8m0, 32, 64, Ctas, InTensorMemory)>(x);
   start_scaled<scaled_mma(e2m1, e2m1, ue8m0, 16, 64, Ctas, InTensorMemory)>(x);
@@ -59,6 +61,27 @@ __device__ void start_weight_stationary(Operands const& x) {
   start<weight_stationary_mma(e4m3, e2m1, f32, 32, 256)>(x);
   start<weight_stationary_mma(e5m2, e5m2, f16, 64, 64, k, k, ts)>(x);
   start<weight_stationary_mma(s8, u8, s32, 128, 64)>(x);
+  ZeroColumns const columns{.used = 4, .zeros = 3};
+  tcgen05_mma<weight_stationary_mma(bf16, bf16, f32, 32, 64)>(x.d, x.a, x.b, true, columns);
+  tcgen05_mma_ts<weight_stationary_mma(s8, u8, s32, 64, 64, k, k, ts)>(x.d, x.a_in_tensor_memory,
+                                                                       x.b, true, columns);
+}
+
+/// Copies of every shape, as they are and unpacked, and shifts.
+template <int Ctas, TensorCopyFormat F> __device__ void copy_every_shape(Operands const& x) {
+  using enum TensorCopyShape;
+  tcgen05_cp<rows128_bits256, Ctas, F>(x.d, x.a);
+  tcgen05_cp<rows4_bits256, Ctas, F>(x.d, x.a);
+  tcgen05_cp<rows128_bits128, Ctas, F>(x.d, x.a);
+  tcgen05_cp<rows64_bits128_02_13, Ctas, F>(x.d, x.a);
+  tcgen05_cp<rows64_bits128_01_23, Ctas, F>(x.d, x.a);
+  tcgen05_cp<rows32_bits128_warpx4, Ctas, F>(x.d, x.a);
+}
+template <int Ctas> __device__ void copy_and_shift(Operands const& x) {
+  copy_every_shape<Ctas, TensorCopyFormat::same>(x);
+  copy_every_shape<Ctas, TensorCopyFormat::from_4_bits>(x);
+  copy_every_shape<Ctas, TensorCopyFormat::from_6_bits>(x);
+  tcgen05_shift_down<Ctas>(x.d);
 }
 
 template <int Ctas> __device__ void start_all(Operands const& x) {
@@ -72,6 +95,7 @@ template <int Ctas> __device__ void start_all(Operands const& x) {
   start<spec(e2m1, e3m2, f32, Ctas)>(x);
   start<spec(e2m3, e4m3, f16, Ctas)>(x);
   start<spec(e5m2, e2m1, f16, Ctas, ts)>(x);
+  start<spec(e2m1, e3m2, f32, Ctas, ts)>(x);
   start<spec(s8, u8, s32, Ctas)>(x);
   start<spec(u8, u8, s32, Ctas, ts, MmaVariant::saturate)>(x);
   DisabledLanes<Ctas> left;
@@ -80,6 +104,7 @@ template <int Ctas> __device__ void start_all(Operands const& x) {
   start<spec(f16, f16, f16, Ctas, ts)>(x, left);
   start<spec(e4m3, e2m1, f32, Ctas)>(x, left);
   start<spec(s8, u8, s32, Ctas, ts)>(x, left);
+  copy_and_shift<Ctas>(x);
   start_every_scaled<Ctas, false>(x);
   start_every_scaled<Ctas, true>(x);
 }

@@ -12,8 +12,8 @@
 #include "tegula/sim/hooks.hpp"
 #endif
 
-/// Copies from shared to tensor memory: PTX ISA, tcgen05.cp (sm_100a). The forms that
-/// unpack elements of 6 and 4 bits (.b6x16_p32, .b4x16_p64) are not here.
+/// Copies from shared to tensor memory, and within it: PTX ISA, tcgen05.cp and tcgen05.shift
+/// (sm_100a).
 namespace tegula {
 
 #if TEGULA_GPU
@@ -37,6 +37,13 @@ template <> struct TensorCopyText<TensorCopyShape::rows64_bits128_01_23> {
 template <> struct TensorCopyText<TensorCopyShape::rows32_bits128_warpx4> {
   static constexpr char text[] = "32x128b.warpx4";
 };
+template <TensorCopyFormat F> struct TensorCopyFormatText { static constexpr char text[] = ""; };
+template <> struct TensorCopyFormatText<TensorCopyFormat::from_4_bits> {
+  static constexpr char text[] = ".b8x16.b4x16_p64";
+};
+template <> struct TensorCopyFormatText<TensorCopyFormat::from_6_bits> {
+  static constexpr char text[] = ".b8x16.b6x16_p32";
+};
 }  // namespace detail
 #endif
 
@@ -52,16 +59,34 @@ TEGULA_HOST_DEVICE constexpr std::uint64_t rows16_descriptor(SharedAddr base) {
 /// lanes of tensor memory (row_of_lane). Started by one thread, whose tcgen05_mma after it wait for
 /// it; for others it is over as tcgen05_mma are, by a tcgen05_commit. `to` has lane 0; of .4x256b,
 /// the lane of the first quarter. With `Ctas` 2 both CTAs of a pair copy, each from its own shared
-/// memory to its own tensor memory, at the same places.
-template <TensorCopyShape S, int Ctas = 1>
+/// memory to its own tensor memory, at the same places. With a `Format` elements of 6 or 4 bits,
+/// which lie as a product reads them from shared memory, are unpacked to a byte each, as a product
+/// reads A from tensor memory: e2m1 in bits 2 to 5, e2m3 and e3m2 in bits 0 to 5, zeros beside.
+template <TensorCopyShape S, int Ctas = 1, TensorCopyFormat Format = TensorCopyFormat::same>
 TEGULA_DEVICE void tcgen05_cp(TensorAddr to, std::uint64_t descriptor,
                               [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
-  asm volatile("tcgen05.cp.cta_group::%3.%2 [%0], %1;" ::"r"(to), "l"(descriptor),
-               "C"(detail::TensorCopyText<S>::text), "n"(Ctas)
+  asm volatile("tcgen05.cp.cta_group::%3.%2%4 [%0], %1;" ::"r"(to), "l"(descriptor),
+               "C"(detail::TensorCopyText<S>::text), "n"(Ctas),
+               "C"(detail::TensorCopyFormatText<Format>::text)
                : "memory");
 #else
-  sim::tcgen05_cp(S, Ctas, to, descriptor, where);
+  sim::tcgen05_cp(S, Format, Ctas, to, descriptor, where);
+#endif
+}
+
+/// Moves rows of 32 bytes, eight columns from that of `at` on, down by one: each lane gets what the
+/// one after it has. The last of each quarter, lanes 31, 63, 95 and 127, keeps its own. `at` has
+/// lane 0. Started by one thread, over after a tcgen05_commit; of that thread products before and
+/// after it, and copies of .4x256b after it, are performed in their order. With `Ctas` 2 both CTAs
+/// of a pair do so.
+template <int Ctas = 1>
+TEGULA_DEVICE void tcgen05_shift_down(
+    TensorAddr at, [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+#if TEGULA_GPU
+  asm volatile("tcgen05.shift.cta_group::%1.down [%0];" ::"r"(at), "n"(Ctas) : "memory");
+#else
+  sim::tcgen05_shift_down(Ctas, at, where);
 #endif
 }
 

@@ -18,6 +18,17 @@ enum class TensorCopyShape : std::uint8_t {
   rows32_bits128_warpx4,  ///< .32x128b.warpx4: all rows to each quarter
 };
 
+/// What becomes of each 16 bytes of a row.
+enum class TensorCopyFormat : std::uint8_t {
+  same,         ///< they are copied as they are
+  from_4_bits,  ///< .b8x16.b4x16_p64: the first 8 are 16 elements of e2m1, each becomes a byte
+  from_6_bits,  ///< .b8x16.b6x16_p32: the first 12 are 16 elements of e2m3 or e3m2, likewise
+};
+/// Bytes of each 16 that are read.
+TEGULA_HOST_DEVICE constexpr int bytes_read_of(TensorCopyFormat format) {
+  return format == TensorCopyFormat::same ? 16 : format == TensorCopyFormat::from_4_bits ? 8 : 12;
+}
+
 TEGULA_HOST_DEVICE constexpr int rows_of(TensorCopyShape shape) {
   switch (shape) {
     case TensorCopyShape::rows128_bits256:

@@ -197,9 +197,6 @@ constexpr void check_tensor_memory_mma(MmaSpec const& s) {
     refuse("tcgen05_mma", "A is in shared or in tensor memory, B in shared memory: ss or ts");
   if (s.operands == MmaOperands::ts && s.a_major != Major::k)
     refuse("tcgen05_mma", "A in tensor memory has no major-ness: a_major must be k");
-  if (s.operands == MmaOperands::ts && bits(s.a) < 8)
-    refuse("tcgen05_mma", "A of 6- or 4-bit elements must lie in shared memory: ss",
-           to_string(s.a));
   if ((s.negate_a || s.negate_b) && integer) refuse("tcgen05_mma", "integers cannot be negated");
   if (s.variant != MmaVariant::plain && (!integer || s.variant != MmaVariant::saturate))
     refuse("tcgen05_mma", "the variants are plain and, of integers, saturate");

@@ -49,8 +49,6 @@ constexpr bool check(ScaledMmaSpec const& s) {
     return type == DType::e4m3 || type == DType::e5m2 || type == DType::e2m3 ||
            type == DType::e3m2 || type == DType::e2m1;
   };
-  if (s.a_in_tensor_memory && of_any && bits(s.a) < 8)
-    refuse(name, "A of 6- or 4-bit elements of mxf8f6f4 must lie in shared memory", to_string(s.a));
   bool const mx = s.scale == DType::ue8m0 && s.block == 32;
   bool const of_16 = s.block == 16 && (s.scale == DType::ue8m0 || s.scale == DType::ue4m3);
   if (s.ctas != 1 && s.ctas != 2) refuse(name, "one CTA computes it, or a pair", s.ctas);

@@ -221,8 +221,9 @@ void tcgen05_wait_ld(SourceLocation where);
 void tcgen05_wait_st(SourceLocation where);
 void tcgen05_fence_before_thread_sync(SourceLocation where);
 void tcgen05_fence_after_thread_sync(SourceLocation where);
-void tcgen05_cp(TensorCopyShape shape, int ctas, std::uint32_t to, std::uint64_t descriptor,
-                SourceLocation where);
+void tcgen05_cp(TensorCopyShape shape, TensorCopyFormat format, int ctas, std::uint32_t to,
+                std::uint64_t descriptor, SourceLocation where);
+void tcgen05_shift_down(int ctas, std::uint32_t at, SourceLocation where);
 /// With block scales in tensor memory (arch/tcgen05_scaled.hpp): `block` elements share one. `a` is
 /// a matrix descriptor, or with ts an address of tensor memory.
 void tcgen05_mma_scaled(ScaledMmaKind kind, MmaOperands operands, int block, int ctas,

@@ -14,6 +14,8 @@ namespace {
 
 /// Of two operations of one thread that are not performed in their order.
 char const* unordered(Instruction earlier, Instruction later) {
+  if (earlier == Instruction::tcgen05_shift || later == Instruction::tcgen05_shift)
+    return "; of one thread's shifts and copies, only a copy of .4x256b after a shift waits for it";
   return earlier == Instruction::tcgen05_mma && later == Instruction::tcgen05_mma
              ? "; products of different shapes are not performed in their order"
              : "; of one thread's copies and products, only a product after a copy waits for it";
@@ -129,14 +131,12 @@ TensorOrder Checker::tensor_order(Thread const& issuer, bool of_warp,
   return best;
 }
 
-/// Whether both are of one thread and performed in their order: tcgen05.mma of one shape, or one
-/// after a tcgen05.cp.
+/// Whether both are of one thread and performed in their order.
 bool Checker::is_pipelined(Thread const& issuer, InFlight const& operation,
                            TensorStamp const& stamp) const {
   Instruction const earlier = agents_.sites()[stamp.site].instruction;
-  return stamp.issuer == issuer.agent && operation.instruction == Instruction::tcgen05_mma &&
-         (sim::is_pipelined(earlier, operation.instruction) ||
-          (earlier == operation.instruction && stamp.shape == operation.shape));
+  return stamp.issuer == issuer.agent &&
+         sim::is_pipelined(earlier, stamp.shape, operation.instruction, operation.shape);
 }
 
 void Checker::tensor_issuing(Cluster& cluster, InFlight const& operation) {

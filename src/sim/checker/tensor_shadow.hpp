@@ -19,7 +19,7 @@ struct TensorStamp {
   int agent = 0;
   int issuer = 0;
   std::uint16_t site = 0;
-  std::uint32_t shape = 0;  ///< of a tcgen05.mma
+  std::uint32_t shape = 0;  ///< InFlight::shape
 };
 
 /// A column of 16 lanes: no access divides them.

@@ -12,6 +12,7 @@
 
 #include "isa/perform.hpp"
 #include "isa/tcgen05.hpp"
+#include "isa/tensor_containers.hpp"
 #include "tegula/arch/tcgen05_scaled_descriptor.hpp"
 #include "tegula/layout/refuse.hpp"
 #include "tegula/sim/arithmetic.hpp"
@@ -103,7 +104,8 @@ class TensorScaledMma final : public InFlight {
     op.m /= op.ctas, op.ctas = 1;
     if (op.a_in_tensor_memory) {
       for (int row = 0; row < op.m; ++row)
-        std::memcpy(a.row[row], memory.at(row, tensor_column(a_.address)), kWgmmaRowBytes);
+        gather_a(op.kind == ScaledMmaKind::mxf8f6f4 ? bits(op.a) : 8,
+                 memory.at(row, tensor_column(a_.address)), a.row[row]);
     } else {
       gather(a_.shared, own.shared(), a.row);
     }

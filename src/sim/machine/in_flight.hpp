@@ -149,14 +149,12 @@ class InFlight {
   bool by_warp() const {
     return instruction == Instruction::tcgen05_ld || instruction == Instruction::tcgen05_st;
   }
-  /// A tcgen05.mma or cp, which is waited for by a tcgen05.commit after it.
+  /// A tcgen05.mma, cp or shift, which is waited for by a tcgen05.commit after it.
   bool is_committed() const { return sim::is_committed(instruction); }
-  /// Whether it is performed after an earlier one of the same thread: both are tcgen05.mma of one
-  /// shape, or it is one and the other a tcgen05.cp. PTX ISA, "Pipelined tcgen05 Instructions".
+  /// Whether it is performed after an earlier one of the same thread.
   bool is_pipelined_with(InFlight const& other) const {
-    return cta == other.cta && thread == other.thread && instruction == Instruction::tcgen05_mma &&
-           (is_pipelined(other.instruction, instruction) ||
-            (other.instruction == instruction && shape == other.shape));
+    return cta == other.cta && thread == other.thread &&
+           is_pipelined(other.instruction, other.shape, instruction, shape);
   }
   /// Its effect is there, though nobody may have waited for it.
   bool landed() const { return landed_; }
@@ -171,7 +169,8 @@ class InFlight {
   std::vector<TensorRange> tensor_writes;  ///< likewise of tensor memory
   std::vector<TensorRange> tensor_reads;
   std::vector<InFlight*> covers;  ///< of a tcgen05.commit: what it waits for, oldest first
-  std::uint32_t shape = 0;        ///< of a tcgen05.mma: m, n and k in one number
+  std::uint32_t shape = 0;        ///< of a tcgen05.mma: m, n and k in one number; of a tcgen05.cp
+                                  ///< kCopyOfFourRows, or 0
   SharedRange mbarrier;           ///< `bytes` 0: it completes on none
   bool arrives = false;           ///< it arrives there, once, and completes no bytes
   /// with what is there, at a stroke: others that do may be in flight beside it

@@ -75,6 +75,7 @@ enum class Instruction : std::uint8_t {
   tcgen05_fence_before_thread_sync,
   tcgen05_fence_after_thread_sync,
   tcgen05_cp,
+  tcgen05_shift,
   tcgen05_mma,
   tcgen05_commit,
   clusterlaunchcontrol_try_cancel,
@@ -295,6 +296,10 @@ inline constexpr InstructionRow kInstructions[] = {
      .mutations = {Operation::tcgen05_cp, detail::kPlaced},
      .proxy = Proxy::async,
      .charge = Charge::tensor},
+    {.instruction = Instruction::tcgen05_shift,
+     .name = "tcgen05.shift",
+     .mutations = {Operation::tcgen05_shift, detail::kPlaced},
+     .charge = Charge::tensor},
     {.instruction = Instruction::tcgen05_mma,
      .name = "tcgen05.mma",
      .proxy = Proxy::async,
@@ -367,12 +372,25 @@ constexpr bool strong_writes(Instruction instruction) {
 
 /// Whether a tcgen05.commit after it says when it is over.
 constexpr bool is_committed(Instruction instruction) {
-  return instruction == Instruction::tcgen05_mma || instruction == Instruction::tcgen05_cp;
+  return instruction == Instruction::tcgen05_mma || instruction == Instruction::tcgen05_cp ||
+         instruction == Instruction::tcgen05_shift;
 }
-/// Whether the two, of one thread, are performed in their order whatever their shape: PTX ISA,
-/// "Pipelined tcgen05 Instructions".
-constexpr bool is_pipelined(Instruction earlier, Instruction later) {
-  return earlier == Instruction::tcgen05_cp && later == Instruction::tcgen05_mma;
+/// InFlight::shape of a tcgen05.cp of .4x256b; of others it is 0.
+inline constexpr std::uint32_t kCopyOfFourRows = 1;
+/// Whether the two, of one thread, are performed in their order: PTX ISA, "Pipelined tcgen05
+/// Instructions".
+constexpr bool is_pipelined(Instruction earlier, std::uint32_t earlier_shape, Instruction later,
+                            std::uint32_t later_shape) {
+  bool const after_shift = earlier == Instruction::tcgen05_shift;
+  switch (later) {
+    case Instruction::tcgen05_mma:
+      return after_shift || earlier == Instruction::tcgen05_cp ||
+             (earlier == later && earlier_shape == later_shape);
+    case Instruction::tcgen05_shift:
+      return earlier == Instruction::tcgen05_mma;
+    default:
+      return after_shift && later == Instruction::tcgen05_cp && later_shape == kCopyOfFourRows;
+  }
 }
 
 constexpr char const* ptx_name(Instruction instruction) { return row_of(instruction).name; }
