@@ -101,6 +101,15 @@ constexpr bool is_zero_column(std::uint64_t bits, int part, int column) {
   return in_first == zeros_first;
 }
 
+/// What becomes of a collector buffer, in which the tensor core keeps an operand for products that
+/// follow: A, or, where they are weight-stationary, B, which has four buffers.
+enum class Collector : std::uint8_t {
+  discard,   ///< what it holds need not be kept: the default
+  fill,      ///< the operand is kept
+  use,       ///< the operand, which it holds, may be taken from it, and is kept
+  last_use,  ///< it may be taken from it, and need not be kept
+};
+
 /// What a tcgen05.mma is besides what its instruction descriptor says.
 struct Tcgen05Form {
   MmaOperands operands = MmaOperands::ss;
@@ -109,6 +118,8 @@ struct Tcgen05Form {
   int scale_input_d = 0;                          ///< D counts 2^-scale_input_d
   std::uint32_t const* disabled_lanes = nullptr;  ///< four words for each CTA; null: none is
   std::uint64_t zero_columns = 0;                 ///< ZeroColumns::bits(); 0: there are none
+  Collector collector = Collector::discard;
+  int collector_buffer = 0;  ///< of B: 0 to 3
 };
 
 /// What the fields of an instruction descriptor mean, unchecked (tensor_memory_mma refuses what is

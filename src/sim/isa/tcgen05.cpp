@@ -92,6 +92,8 @@ class TensorMma final : public InFlight {
         accumulate_(accumulate),
         scale_input_d_(form.scale_input_d),
         zero_columns_(form.zero_columns),
+        collector_(form.collector),
+        buffer_(op.weight_stationary ? 1 + form.collector_buffer : 0),
         left_(form.disabled_lanes, op.ctas) {
     bool const a_shared = op.operands == MmaOperands::ss;
     shape = static_cast<std::uint32_t>(op.weight_stationary ? 1 << 25 : 0) |
@@ -125,6 +127,7 @@ class TensorMma final : public InFlight {
     static thread_local Rows b;
     for (int i = 0; i < op_.ctas; ++i)
       gather(b_, cluster.cta(first_cta() + i).shared(), b.row + i * op_.n / op_.ctas);
+    if (op_.weight_stationary) collect(cluster.cta(cta), b.row, op_.n);
     for (int column = 0; zero_columns_ != 0 && column < op_.n; ++column)
       if (is_zero_column(zero_columns_, column / places_.columns(), column % places_.columns()))
         std::memset(b.row[column], 0, kWgmmaRowBytes);
@@ -135,6 +138,7 @@ class TensorMma final : public InFlight {
       for (int part = 0; part < places_.parts; ++part) {
         for (int row = 0; op_.operands == MmaOperands::ts && row < places_.rows(); ++row)
           gather_a(bits(op_.a), row_of_a(of, places_.lane(row, part)), a.row[row]);
+        if (!op_.weight_stationary && part == 0) collect(of, a.row, places_.rows());
         for (int first = 0; first < places_.rows(); first += kWgmmaM)
           multiply(of.tensor_memory(), i, part, first, a.row + first,
                    b.row + part * places_.columns());
@@ -163,6 +167,24 @@ class TensorMma final : public InFlight {
                             place, tensor_lane(a_address_) + row));
       return;
     }
+  }
+  /// Keeps an operand in its collector buffer, or holds it against what that holds: which of the
+  /// two is multiplied is not said.
+  void collect(Cta& of, std::uint8_t const (*rows)[kWgmmaRowBytes], int count) const {
+    std::vector<std::uint8_t>& held =
+        of.tensor_memory().collectors[static_cast<std::size_t>(buffer_)];
+    if (collector_ == Collector::discard) return held.clear();
+    std::uint8_t const* const first = rows[0];
+    std::vector<std::uint8_t> operand(first, first + count * kWgmmaRowBytes);
+    bool const uses = collector_ == Collector::use || collector_ == Collector::last_use;
+    if (uses && held != operand)
+      of.report(FindingKind::invalid_operand, where, {cta, thread / 32, thread % 32}, "", "",
+                fmt::format(
+                    "tcgen05.mma that uses a collector buffer of {}, {}", buffer_ == 0 ? "A" : "B",
+                    held.empty() ? "which no product before it has filled, or one has had discarded"
+                                 : "which holds another operand than memory has there"));
+    if (collector_ == Collector::fill) held = std::move(operand);
+    if (collector_ == Collector::last_use) held.clear();
   }
   /// The rank of the even CTA, or of the only one.
   int first_cta() const { return op_.ctas == 2 ? cta & ~1 : cta; }
@@ -200,6 +222,8 @@ class TensorMma final : public InFlight {
   bool accumulate_;
   int scale_input_d_;
   std::uint64_t zero_columns_;
+  Collector collector_;
+  int buffer_;  ///< of TensorMemory::collectors
   LanesLeft left_;
 };
 
