@@ -9,6 +9,7 @@
 #include <string_view>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "argument_checker.hpp"
 #include "problem.hpp"
@@ -198,6 +199,16 @@ class AttentionChecker : Checker {
       refuse_argument(
           "attention: cu_seqlens_k and page_table are both given; of paged keys seqused_k says how many there are.");
     if (paged) pages();
+    for (auto const& [name, value, of, pointer] :
+         {std::tuple<char const*, std::int64_t, char const*, void const*>(
+              "total_q", a_.total_q, "cu_seqlens_q", a_.cu_seqlens_q),
+          {"total_k", a_.total_k, "cu_seqlens_k", a_.cu_seqlens_k},
+          {"total_new", a_.total_new, "cu_seqlens_new", a_.cu_seqlens_new},
+          {"pages", a_.pages, "page_table", a_.page_table},
+          {"page_size", a_.page_size, "page_table", a_.page_table}})
+      if (value != 0 && pointer == nullptr)
+        refuse_argument("attention: {} is {} and {} is a null pointer; it must be 0 without one.",
+                        name, value, of);
     optional_pointer("workspace", a_.workspace, 16);
     if (a_.workspace_bytes < 0 || (a_.workspace == nullptr && a_.workspace_bytes != 0))
       refuse_argument(
@@ -297,6 +308,37 @@ class AttentionChecker : Checker {
       apart("attention", whole_o, read);
       if (a_.lse != nullptr) apart("attention", lse, read);
     }
+    Region const workspace = region("workspace", a_.workspace, {}, a_.workspace_bytes, 1);
+    if (a_.workspace != nullptr) {
+      for (Region const& input : inputs) apart("attention", workspace, filled(input));
+      apart("attention", workspace, whole_o);
+      apart("attention", workspace, lse);
+    }
+    for (Region const& read : tables_and_new_keys()) {
+      apart("attention", o, read);
+      if (a_.lse != nullptr) apart("attention", lse, filled(read));
+      if (a_.workspace != nullptr) apart("attention", workspace, filled(read));
+    }
+  }
+
+  std::vector<Region> tables_and_new_keys() const {
+    auto const table = [](char const* name, std::int32_t const* address, std::int64_t count) {
+      return region(name, address, {}, count, sizeof(std::int32_t));
+    };
+    std::vector<Region> all = {table("cu_seqlens_q", a_.cu_seqlens_q, a_.batch + 1),
+                               table("cu_seqlens_k", a_.cu_seqlens_k, a_.batch + 1),
+                               table("seqused_k", a_.seqused_k, a_.batch),
+                               table("cu_seqlens_new", a_.cu_seqlens_new, a_.batch + 1)};
+    if (a_.page_table != nullptr)
+      all.push_back(region("page_table", a_.page_table, {{a_.batch, *a_.page_table_stride}},
+                           (*a_.seq_k + a_.page_size - 1) / a_.page_size, sizeof(std::int32_t)));
+    if (!appends()) return all;
+    all.push_back(tensor("k_new", *a_.new_dtype, a_.k_new, *a_.k_new_stride, *a_.kv_heads,
+                         new_keys_, a_.head_dim));
+    if (a_.v_new != nullptr)
+      all.push_back(tensor("v_new", *a_.new_dtype, a_.v_new, *a_.v_new_stride, *a_.kv_heads,
+                           new_keys_, *a_.head_dim_v));
+    return all;
   }
 
   bool appends() const {

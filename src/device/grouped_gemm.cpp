@@ -277,6 +277,21 @@ class GroupedGemmChecker : Checker {
                    block_scale_bytes(g_.n, g_.k, block) * groups_b, 1));
     }
     if (g_.c != g_.d) apart("grouped_gemm", d, of_d("c", g_.c, *g_.ldc, *g_.c_group_stride));
+    apart("grouped_gemm", d, region("group_ends", g_.group_ends, {}, g_.groups, sizeof(int)));
+    apart("grouped_gemm", d, region("group_begins", g_.group_begins, {}, g_.groups, sizeof(int)));
+    if (g_.scales == Scales::none) return;
+    std::int64_t const blocks = scale_blocks(g_);
+    bool const of_rows = g_.scales == Scales::rows_by_rows;
+    span("scale_a", {{blocks, *g_.scale_a_stride}}, rows_of_a(g_), sizeof(float));
+    if (of_rows) span("scale_b", {{groups_b * blocks, *g_.scale_b_stride}}, g_.n, sizeof(float));
+    apart("grouped_gemm", d,
+          region("scale_a", g_.scale_a, {{blocks, *g_.scale_a_stride}}, rows_of_a(g_),
+                 sizeof(float)));
+    apart("grouped_gemm", d,
+          of_rows ? region("scale_b", g_.scale_b, {{groups_b * blocks, *g_.scale_b_stride}}, g_.n,
+                           sizeof(float))
+                  : region("scale_b", g_.scale_b, {},
+                           groups_b * device::ceil_div(g_.n, kScaleBlock) * blocks, sizeof(float)));
   }
 
   GroupedGemmArguments const g_;  // with defaults

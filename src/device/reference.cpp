@@ -68,7 +68,17 @@ double largest_finite(DType type) {
   }
 }
 
+void check_rows(char const* operation, std::vector<std::int64_t> const& rows, std::int64_t total) {
+  for (std::int64_t const row : rows)
+    if (row < 0 || row >= total)
+      throw argument_error(fmt::format("reference::{}: a row is {}; it must be from 0 to {}.",
+                                       operation, row, total - 1));
+}
+
 std::vector<std::int64_t> some_rows(std::int64_t total, std::int64_t most) {
+  if (total < 0)
+    throw argument_error(
+        fmt::format("reference::some_rows: total is {}; it must be at least 0.", total));
   std::int64_t const count = std::min(total, std::max<std::int64_t>(most, 1));
   std::vector<std::int64_t> rows(static_cast<std::size_t>(count));
   double const step =

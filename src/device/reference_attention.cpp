@@ -274,6 +274,7 @@ double new_element(AttentionArguments const& a, void const* rows, float const* d
 
 Attention attention(AttentionArguments const& arguments, std::vector<std::int64_t> const& rows) {
   AttentionArguments const a = with_defaults(arguments);
+  check_rows("attention", rows, a.batch * a.heads * a.seq_q);
   std::int64_t const dim = a.head_dim, dim_v = *a.head_dim_v;
   Attention result;
   for (auto* const values : {&result.o.value, &result.o.bound})

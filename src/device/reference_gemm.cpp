@@ -43,6 +43,7 @@ Activated activated(Activation activation, double x, double error) {
 
 Values gemm(GemmArguments const& arguments, std::vector<std::int64_t> const& rows) {
   GemmArguments const g = with_defaults(arguments);
+  check_rows("gemm", rows, g.batch * g.m);
   bool const a_k = g.a_major == Major::k, b_k = g.b_major == Major::k, fp8 = bits(g.in) == 8;
   bool const scaled = g.block_scale.block != 0, pairs = are_pairs(g.in, *g.in_b);
   // Of the matrices of a batch; those of one that serves all are the same.
@@ -198,6 +199,7 @@ double grouped_scale_b(GroupedGemmArguments const& g, GroupedRow const& at, std:
 
 Values grouped_gemm(GroupedGemmArguments const& arguments, std::vector<std::int64_t> const& rows) {
   GroupedGemmArguments const g = with_defaults(arguments);
+  check_rows("grouped_gemm", rows, rows_of_a(g) * (g.grouping == Grouping::k ? g.groups : 1));
   Values result;
   result.value.resize(rows.size() * static_cast<std::size_t>(g.n));
   result.bound.assign(result.value.size(), std::numeric_limits<double>::infinity());

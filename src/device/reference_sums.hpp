@@ -17,6 +17,9 @@
 
 namespace tegula::reference {
 
+/// Refuses rows that a result of `total` does not have.
+void check_rows(char const* operation, std::vector<std::int64_t> const& rows, std::int64_t total);
+
 /// The unit roundoff of f32.
 inline constexpr double kU = 0x1p-24;
 

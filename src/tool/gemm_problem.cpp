@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::int64_t kDefaultExtent = 256;
 
-/// Of A or B. Only where there are block scales may they have less than 8 bits.
+}  // namespace
+
 DType parse_operand_type(char const* option, std::string const& name, bool scaled) {
   constexpr DType small[] = {DType::e2m1, DType::e2m3, DType::e3m2};
   auto const* const type = std::find_if(std::begin(small), std::end(small),
@@ -24,8 +25,6 @@ DType parse_operand_type(char const* option, std::string const& name, bool scale
   throw argument_error(fmt::format("{} is {} and --scales is left out; of {} it must be mx{}.",
                                    option, name, name, *type == DType::e2m1 ? " or nv" : ""));
 }
-
-}  // namespace
 
 bool has_block_scales(GemmOptions const& o) { return o.scales == "mx" || o.scales == "nv"; }
 

@@ -38,6 +38,10 @@ struct GemmOptions {
   } choice;
 };
 
+/// Of A or B. Only where there are block scales (`scaled`) may they have less than 8 bits. Throws
+/// argument_error that begins with the option.
+DType parse_operand_type(char const* option, std::string const& name, bool scaled);
+
 /// --scales of sm_100: mx or nv.
 bool has_block_scales(GemmOptions const& o);
 

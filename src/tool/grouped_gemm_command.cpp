@@ -54,8 +54,9 @@ struct Problem {
 
 GroupedGemmArguments arguments_of(GroupedGemmCommand const& c, std::vector<int> const& sizes) {
   GroupedGemmArguments g{.grouping = grouping_of(c)};
-  if (c.in) g.in = parse_dtype("--dtype", *c.in);
-  if (c.in_b) g.in_b = parse_dtype("--in-b", *c.in_b);
+  bool const scaled = c.scales == "mx" || c.scales == "nv";
+  if (c.in) g.in = parse_operand_type("--dtype", *c.in, scaled);
+  if (c.in_b) g.in_b = parse_operand_type("--in-b", *c.in_b, scaled);
   if (c.out) g.out = parse_dtype("--out-type", *c.out);
   if (!c.in && (c.scales.empty() || c.scales == "none")) g.in = DType::bf16;
   if (c.scales == "none") g.scales = Scales::none;
@@ -159,7 +160,9 @@ void require_memory_of(Problem const& p, Machine const& machine) {
                  bytes_of_checked_rows(rows_of_d(g), g.n);
   require_memory_of_run(
       fmt::format("gemm: --m {}, --n {}, --k {}{}", g.m, g.n, g.k,
-                  p.sizes.empty() ? "" : fmt::format(", --groups of {} groups", p.sizes.size())),
+                  p.sizes.empty() ? ""
+                                  : fmt::format(", --groups of {} group{}", p.sizes.size(),
+                                                p.sizes.size() == 1 ? "" : "s")),
       all, machine);
 }
 

@@ -28,8 +28,8 @@ std::string options_in(std::string_view sentence, std::vector<Said> const& all) 
          at = sentence.find(field, at + 1)) {
       std::string_view const rest = sentence.substr(at + field.size());
       bool const begins = at == 0 || !in_name(sentence[at - 1]);
-      if (begins &&
-          (rest.starts_with(" is ") || rest.starts_with(" * ") || rest.starts_with(" / ")))
+      if (begins && (rest.starts_with(" is ") || rest.starts_with(" has ") ||
+                     rest.starts_with(" * ") || rest.starts_with(" / ")))
         return true;
     }
     return false;

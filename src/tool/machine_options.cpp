@@ -144,7 +144,7 @@ void add_machine_options(Command const& command, MachineOptions& options) {
   of_simulated_run("--svg", options.svg, "draw it").check(own_file_name());
   of_simulated_run("--trace-ctas", options.trace_ctas,
                    "of the first so many CTAs, in whole clusters")
-      .check(whole_number(1, kMostInt))
+      .check(whole_number(1, 4096))
       .show_default();
   of_simulated_run("--trace-barriers", options.trace_barriers,
                    "with the phases of their mbarriers");

@@ -52,6 +52,20 @@ template <int Ctas, bool InTensorMemory> __device__ void start_every_scaled(Oper
   start_scaled<scaled_mma(e2m1, e2m1, ue4m3, 16, 64, Ctas, InTensorMemory)>(x);
 }
 
+template <MmaSpec S, Collector C, int Buffer> __device__ void collect(Operands const& x) {
+  if constexpr (S.operands == MmaOperands::ss) {
+    tcgen05_mma_collected<S, C, Buffer>(x.d, x.a, x.b, true);
+  } else {
+    tcgen05_mma_collected_ts<S, C, Buffer>(x.d, x.a_in_tensor_memory, x.b, true);
+  }
+}
+template <MmaSpec S, int Buffer = 0> __device__ void collect_all(Operands const& x) {
+  collect<S, Collector::discard, Buffer>(x);
+  collect<S, Collector::fill, Buffer>(x);
+  collect<S, Collector::use, Buffer>(x);
+  collect<S, Collector::last_use, Buffer>(x);
+}
+
 __device__ void start_weight_stationary(Operands const& x) {
   constexpr MmaOperands ts = MmaOperands::ts;
   constexpr Major k = Major::k;
@@ -61,6 +75,12 @@ __device__ void start_weight_stationary(Operands const& x) {
   start<weight_stationary_mma(e4m3, e2m1, f32, 32, 256)>(x);
   start<weight_stationary_mma(e5m2, e5m2, f16, 64, 64, k, k, ts)>(x);
   start<weight_stationary_mma(s8, u8, s32, 128, 64)>(x);
+  collect_all<weight_stationary_mma(bf16, bf16, f32, 64, 64), 2>(x);
+  collect_all<weight_stationary_mma(tf32, tf32, f32, 32, 64, k, k, ts), 3>(x);
+  ZeroColumns const columns{.used = 4, .zeros = 3};
+  tcgen05_mma<weight_stationary_mma(bf16, bf16, f32, 32, 64)>(x.d, x.a, x.b, true, columns);
+  tcgen05_mma_ts<weight_stationary_mma(s8, u8, s32, 64, 64, k, k, ts)>(x.d, x.a_in_tensor_memory,
+                                                                       x.b, true, columns);
 }
 
 /// Copies of every shape, as they are and unpacked, and shifts.
@@ -83,6 +103,8 @@ template <int Ctas> __device__ void copy_and_shift(Operands const& x) {
 template <int Ctas> __device__ void start_all(Operands const& x) {
   constexpr MmaOperands ts = MmaOperands::ts;
   start<spec(f16, f16, f16, Ctas)>(x);
+  collect_all<spec(bf16, bf16, f32, Ctas)>(x);
+  collect_all<spec(e4m3, e4m3, f32, Ctas, ts)>(x);
   start<spec(bf16, bf16, f32, Ctas), 15>(x);
   start<spec(f16, f16, f32, Ctas, ts), 1>(x);
   start<spec(tf32, tf32, f32, Ctas), 3>(x);

@@ -9,12 +9,15 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "addresses.hpp"
 #include "scratch.hpp"
 #include "tegula/device/buffer.hpp"
 #include "tegula/device/launch.hpp"
+#include "tegula/device/quantize_blocks.hpp"
+#include "tegula/device/reference.hpp"
 #include "tegula/device/selection.hpp"
 
 namespace tegula {
@@ -243,8 +246,58 @@ Table gemm_table() {
   return table;
 }
 
+/// What is written lies apart from the tables, factors and new rows that are read, and from the
+/// workspace; and numbers that only a pointer gives a meaning are refused without it.
+Table written_apart_table() {
+  constexpr std::uintptr_t o = 4, lse = 5, workspace = 9;
+  auto const append = [](A& a) {
+    a.k_new = in_region(11), a.v_new = in_region(12), a.seq_new = 1;
+    a.seqused_k = in_region<std::int32_t>(13);
+  };
+  auto const paged = [](A& a) {
+    a.page_table = in_region<std::int32_t>(14), a.pages = 40, a.page_size = 16,
+    a.page_table_stride = 5;
+  };
+  Table table;
+  for (auto const& [name, region] :
+       {std::pair("o", o), std::pair("lse", lse), std::pair("workspace", workspace)}) {
+    std::string const over = std::string(name) + ", ";
+    auto const with = [&, region = region](auto&& change) {
+      table.push_back(bad_attention(over, [=](A& a) {
+        a.workspace = in_region(workspace), a.workspace_bytes = 4096;
+        change(a, region);
+      }));
+    };
+    with([](A& a, std::uintptr_t r) {
+      a.cu_seqlens_q = in_region<std::int32_t>(r, 64), a.total_q = 200;
+    });
+    with([](A& a, std::uintptr_t r) {
+      a.cu_seqlens_k = in_region<std::int32_t>(r, 64), a.total_k = 154;
+    });
+    with([](A& a, std::uintptr_t r) { a.seqused_k = in_region<std::int32_t>(r, 64); });
+    with([=](A& a, std::uintptr_t r) { paged(a), a.page_table = in_region<std::int32_t>(r, 64); });
+    with([=](A& a, std::uintptr_t r) { append(a), a.k_new = in_region(r, 64); });
+    with([=](A& a, std::uintptr_t r) { append(a), a.v_new = in_region(r, 64); });
+    with([=](A& a, std::uintptr_t r) {
+      append(a), a.cu_seqlens_new = in_region<std::int32_t>(r, 64), a.total_new = 2;
+    });
+  }
+  for (std::uintptr_t const region : {1, 2, 3, 4, 5})
+    table.push_back(bad_attention("workspace, 4096 bytes from", [=](A& a) {
+      a.workspace = in_region(region, 64), a.workspace_bytes = 4096;
+    }));
+  table.push_back(bad_attention("total_q is 9 and cu_seqlens_q is", [](A& a) { a.total_q = 9; }));
+  table.push_back(bad_attention("total_k is -1 and cu_seqlens_k", [](A& a) { a.total_k = -1; }));
+  table.push_back(bad_attention("pages is 3 and page_table is", [](A& a) { a.pages = 3; }));
+  table.push_back(bad_attention("page_size is 16 and page_table", [](A& a) { a.page_size = 16; }));
+  table.push_back(bad_attention("total_new is 1 and cu_seqlens_new is a null pointer",
+                                [=](A& a) { append(a), a.total_new = 1; }));
+  return table;
+}
+
 TEST(Boundary, AttentionRefusesEachBadArgument) { expect_refused(attention_table()); }
 TEST(Boundary, GemmRefusesEachBadArgument) { expect_refused(gemm_table()); }
+TEST(Boundary, WhatIsWrittenLiesApartFromWhatIsRead) { expect_refused(written_apart_table()); }
 
 TEST(Boundary, TheTableHoldsAtLeastAHundredAndFiftySets) {
   EXPECT_GE(attention_table().size() + gemm_table().size(), 150u);
@@ -307,6 +360,25 @@ TEST(Boundary, MachinesAndBuffersRefuseWhatIsOutOfRange) {
   expect_refused(table);
   buffer.upload(values, 4);
   EXPECT_EQ(buffer.download()[7], 1.0f);
+}
+
+TEST(Boundary, ReferencesAndQuantisationRefuseWhatIsOutOfRange) {
+  auto const g = gemm_arguments();
+  auto const a = attention_arguments();
+  float const value = 1;
+  auto const quantised = [&](std::int64_t rows, std::int64_t k, std::int64_t ld, float const* x) {
+    return [=] { quantize_blocks(DType::e4m3, kMxScale, rows, k, ld, x); };
+  };
+  expect_refused(
+      {{"a row is -1; it must be from 0 to 255", [=] { reference::gemm(g, {-1}); }},
+       {"a row is 256; it must be from 0 to 255", [=] { reference::gemm(g, {256}); }},
+       {"a row is 1200; it must be from 0 to 1199", [=] { reference::attention(a, {1200}); }},
+       {"a row is -9", [=] { reference::attention(a, {-9}); }},
+       {"total is -1", [] { reference::some_rows(-1, 5); }},
+       {"values is a null pointer", quantised(1, 64, 64, nullptr)},
+       {"rows 1 and ld 1099511627776", quantised(1, 64, std::int64_t{1} << 40, &value)},
+       {"rows 1073741824 and ld 1073741824", quantised(1 << 30, 1 << 30, 1 << 30, &value)},
+       {"rows 9223372036854775807 and ld 64", quantised(kHuge, 64, 64, &value)}});
 }
 
 }  // namespace

@@ -141,7 +141,12 @@ TEST(KernelCommands, AnswerBadInputWithASentence) {
   expect_refused("gemm --scales 1x64", "1x64");
   expect_refused("gemm --scales 1x128,1x128 --split-k 3", "--split-k 3");
   expect_refused("gemm --scales mx", "--scales mx: gemm: block_scale is ue8m0");
-  expect_refused("gemm --scales mx --groups 3", "block scales are computed on sm_100 only");
+  expect_refused("gemm --scales mx --groups 3",
+                 "--scales mx: grouped_gemm: block_scale has a block of 32");
+  expect_refused("gemm --scales mx --groups 3 --arch sm100 --in e2m3",
+                 "--scales mx: grouped_gemm: block_scale is ue8m0 for each 32; in and in_b must");
+  expect_refused("gemm --groups 3 --in e2m1", "--scales is left out; of e2m1 it must be mx or nv");
+  run_json("gemm --scales nv --groups 3 --n 64 --k 64 --arch sm100 --in e2m1");
   expect_refused("gemm --scales mx --groups 3,4 --arch sm100", "must be a multiple of 128");
   expect_refused("gemm --scales mx --groups 64 --grouping k --arch sm100", "no block scales");
   expect_refused("gemm --groups 3,4 --arch sm80", "sm_90 and sm_100 only");

@@ -72,7 +72,7 @@ std::vector<Option> const kMachineOptions = {
     {"--report", kOutputOfRun},
     {"--trace", kOutputOfRun},
     {"--svg", kOutputOfRun},
-    {"--trace-ctas", {{"", "0", "-1", "x"}}},
+    {"--trace-ctas", {{"", "0", "-1", "x", "4097"}}},
     {"--bank-conflicts", kCount},
     {"--excess-sectors", kCount},
     {"--allow", {{"", "missing.json", ".", "text.npy", "empty.npy", "-", "/dev/zero"}}},

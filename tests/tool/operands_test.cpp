@@ -159,7 +159,7 @@ TEST(Operands, BeyondTheMemoryAreRefusedBeforeTheyAreMade) {
         {{"gemm", "--groups", "1,1", "--grouping", "masked", "--m", "4000000", "--n", "64"},
          "--m 4000000, --n 64, --k 256, --groups of 2 groups"},
         {{"gemm", "--groups", "1", "--grouping", "k", "--m", "200000", "--n", "4096"},
-         "--m 200000, --n 4096, --k 1, --groups of 1 groups"},
+         "--m 200000, --n 4096, --k 1, --groups of 1 group need"},
         {{"attention", "--seq-q", "100000000", "--head-dim", "256", "--heads", "64"},
          "--seq-q 100000000, --seq-k 100000000, --head-dim 256"},
         {{"attention", "--seq-q", "1", "--seq-k", "4000000"}, "--seq-q 1, --seq-k 4000000"},

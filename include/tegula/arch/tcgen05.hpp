@@ -110,6 +110,15 @@ template <int Scale> using ScaleInputText = MmaCharacters<scale_input_text(Scale
 /// What follows tcgen05.mma: ".ws", or nothing.
 constexpr MmaText stationary_text(bool is) { return is ? MmaText().append(".ws") : MmaText(); }
 template <bool Is> using StationaryText = MmaCharacters<stationary_text(Is)>;
+/// ".collector::a::fill", ".collector::b2::lastuse".
+constexpr MmaText collector_text(bool of_b, Collector collector, int buffer) {
+  constexpr char const* names[] = {"::discard", "::fill", "::use", "::lastuse"};
+  MmaText const text =
+      of_b ? MmaText().append(".collector::b").append(buffer) : MmaText().append(".collector::a");
+  return MmaText(text).append(names[static_cast<int>(collector)]);
+}
+template <bool OfB, Collector C, int Buffer>
+using CollectorText = MmaCharacters<collector_text(OfB, C, Buffer)>;
 
 }  // namespace detail
 #endif
@@ -304,6 +313,70 @@ TEGULA_DEVICE void start_tcgen05_mma(TensorAddr d, OperandA a, std::uint64_t b_d
                    b_descriptor, instruction, accumulate, where);
 #endif
 }
+
+/// One that uses a collector buffer.
+template <MmaSpec S, Collector C, int Buffer, class OperandA>
+TEGULA_DEVICE void start_collected_mma(TensorAddr d, OperandA a, std::uint64_t b_descriptor,
+                                       bool accumulate, [[maybe_unused]] SourceLocation where) {
+  static_assert(is_tensor_memory_mma(S));
+  static_assert(Buffer >= 0 && Buffer < (S.weight_stationary ? 4 : 1),
+                "tcgen05_mma_collected: A has one collector buffer, a weight-stationary B four");
+  constexpr std::uint32_t instruction = tcgen05_instruction_descriptor(S);
+#if TEGULA_GPU
+  using Kind = Tcgen05KindText<tcgen05_kind(S)>;
+  using Stationary = StationaryText<S.weight_stationary>;
+  using Collects = CollectorText<S.weight_stationary, C, Buffer>;
+  std::uint32_t const p = static_cast<std::uint32_t>(accumulate);
+  if constexpr (sizeof(OperandA) == 8) {
+    asm volatile(
+        "{ .reg .pred p; setp.ne.b32 p, %4, 0; tcgen05.mma%8.cta_group::%6.kind::%5%7 [%0], %1, %2, %3, p; }" ::
+            "r"(d),
+        "l"(a), "l"(b_descriptor), "r"(instruction), "r"(p), "C"(Kind::text), "n"(S.ctas),
+        "C"(Collects::value), "C"(Stationary::value)
+        : "memory");
+  } else {
+    asm volatile(
+        "{ .reg .pred p; setp.ne.b32 p, %4, 0; tcgen05.mma%8.cta_group::%6.kind::%5%7 [%0], [%1], %2, %3, p; }" ::
+            "r"(d),
+        "r"(a), "l"(b_descriptor), "r"(instruction), "r"(p), "C"(Kind::text), "n"(S.ctas),
+        "C"(Collects::value), "C"(Stationary::value)
+        : "memory");
+  }
+#else
+  sim::tcgen05_mma(tcgen05_kind(S),
+                   {S.operands, S.ctas, S.weight_stationary, 0, nullptr, 0, C, Buffer}, d, a,
+                   b_descriptor, instruction, accumulate, where);
+#endif
+}
+
+/// A weight-stationary one with columns of B that it takes for zeros.
+template <MmaSpec S, class OperandA>
+TEGULA_DEVICE void start_tcgen05_mma(TensorAddr d, OperandA a, std::uint64_t b_descriptor,
+                                     bool accumulate, ZeroColumns const& columns,
+                                     [[maybe_unused]] SourceLocation where) {
+  static_assert(S.weight_stationary, "tcgen05_mma: only tcgen05.mma.ws has a mask of zero columns");
+  constexpr std::uint32_t instruction = tcgen05_instruction_descriptor(S);
+#if TEGULA_GPU
+  using Kind = Tcgen05KindText<tcgen05_kind(S)>;
+  std::uint32_t const p = static_cast<std::uint32_t>(accumulate);
+  if constexpr (sizeof(OperandA) == 8) {
+    asm volatile(
+        "{ .reg .pred p; setp.ne.b32 p, %4, 0; tcgen05.mma.ws.cta_group::1.kind::%5 [%0], %1, %2, %3, p, %6; }" ::
+            "r"(d),
+        "l"(a), "l"(b_descriptor), "r"(instruction), "r"(p), "C"(Kind::text), "l"(columns.bits())
+        : "memory");
+  } else {
+    asm volatile(
+        "{ .reg .pred p; setp.ne.b32 p, %4, 0; tcgen05.mma.ws.cta_group::1.kind::%5 [%0], [%1], %2, %3, p, %6; }" ::
+            "r"(d),
+        "r"(a), "l"(b_descriptor), "r"(instruction), "r"(p), "C"(Kind::text), "l"(columns.bits())
+        : "memory");
+  }
+#else
+  sim::tcgen05_mma(tcgen05_kind(S), {S.operands, S.ctas, true, 0, nullptr, columns.bits()}, d, a,
+                   b_descriptor, instruction, accumulate, where);
+#endif
+}
 }  // namespace detail
 
 /// D(m, n) = A * B + (accumulate ? D : 0), with D in tensor memory, row i of it in lane i (m 64: in
@@ -342,8 +415,19 @@ TEGULA_DEVICE void tcgen05_mma(TensorAddr d, std::uint64_t a_descriptor, std::ui
                                             where);
 }
 
+/// The same of a weight-stationary product that takes columns of B for zeros.
+template <MmaSpec S>
+TEGULA_DEVICE void tcgen05_mma(TensorAddr d, std::uint64_t a_descriptor, std::uint64_t b_descriptor,
+                               bool accumulate, ZeroColumns const& columns,
+                               [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+  static_assert(S.operands == MmaOperands::ss,
+                "tcgen05_mma: the spec is of none with A in shared memory");
+  detail::start_tcgen05_mma<S>(d, a_descriptor, b_descriptor, accumulate, columns, where);
+}
+
 /// The same with A in tensor memory: row i in a lane as of D, its K elements packed into eight
-/// columns. Where D's columns lie in parts (column_parts), the lanes of each part have a copy of A.
+/// columns, of 6 or 4 bits a byte each (tcgen05_cp). Where D's columns lie in parts (column_parts),
+/// the lanes of each part have a copy of A.
 template <MmaSpec S, int ScaleInputD = 0>
 TEGULA_DEVICE void tcgen05_mma_ts(
     TensorAddr d, TensorAddr a, std::uint64_t b_descriptor, bool accumulate,
@@ -360,6 +444,34 @@ TEGULA_DEVICE void tcgen05_mma_ts(
   static_assert(S.operands == MmaOperands::ts,
                 "tcgen05_mma_ts: the spec is of none with A in tensor memory");
   detail::start_tcgen05_mma<S, ScaleInputD>(d, a, b_descriptor, accumulate, disabled, where);
+}
+template <MmaSpec S>
+TEGULA_DEVICE void tcgen05_mma_ts(
+    TensorAddr d, TensorAddr a, std::uint64_t b_descriptor, bool accumulate,
+    ZeroColumns const& columns, [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+  static_assert(S.operands == MmaOperands::ts,
+                "tcgen05_mma_ts: the spec is of none with A in tensor memory");
+  detail::start_tcgen05_mma<S>(d, a, b_descriptor, accumulate, columns, where);
+}
+
+/// As tcgen05_mma, or tcgen05_mma_ts, with a collector buffer: of A, or, weight-stationary, buffer
+/// `Buffer` of B. What `use` and `last_use` take from it is what a `fill` before them put there,
+/// and must be what memory still has.
+template <MmaSpec S, Collector C, int Buffer = 0>
+TEGULA_DEVICE void tcgen05_mma_collected(
+    TensorAddr d, std::uint64_t a_descriptor, std::uint64_t b_descriptor, bool accumulate,
+    [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+  static_assert(S.operands == MmaOperands::ss,
+                "tcgen05_mma_collected: the spec is of none with A in shared memory");
+  detail::start_collected_mma<S, C, Buffer>(d, a_descriptor, b_descriptor, accumulate, where);
+}
+template <MmaSpec S, Collector C, int Buffer = 0>
+TEGULA_DEVICE void tcgen05_mma_collected_ts(
+    TensorAddr d, TensorAddr a, std::uint64_t b_descriptor, bool accumulate,
+    [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+  static_assert(S.operands == MmaOperands::ts,
+                "tcgen05_mma_collected_ts: the spec is of none with A in tensor memory");
+  detail::start_collected_mma<S, C, Buffer>(d, a, b_descriptor, accumulate, where);
 }
 
 /// Arrives at an mbarrier of this CTA, once, when all tcgen05_mma that this thread has started are

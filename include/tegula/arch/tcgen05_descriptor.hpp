@@ -66,6 +66,50 @@ TEGULA_HOST_DEVICE constexpr std::uint32_t tcgen05_instruction_descriptor(MmaSpe
          static_cast<std::uint32_t>(s.m / 16) << 24;
 }
 
+/// Columns of B, its rows where it is K-major, that a weight-stationary product takes for zeros,
+/// whatever they hold: `used` that it takes as they are and `zeros` that it does not, in turn. Each
+/// part of the columns (column_parts) counts for itself, from a run of zeros or of others on, of
+/// which it leaves out the first `start`. PTX ISA, "Zero-Column Mask Descriptor", by its examples;
+/// a shift of B's columns, which is in it, too, is not here.
+struct ZeroColumns {
+  struct Part {
+    int start = 0;
+    bool zeros_first = false;
+  };
+  int used = 1, zeros = 1;  ///< 1 to 256
+  Part part[4] = {};
+
+  /// The descriptor.
+  TEGULA_HOST_DEVICE constexpr std::uint64_t bits() const {
+    std::uint64_t all = std::uint64_t{1} << 39 | static_cast<std::uint64_t>(zeros - 1) << 40 |
+                        static_cast<std::uint64_t>(used - 1) << 48;
+    for (int i = 0; i < 4; ++i) {
+      all |= static_cast<std::uint64_t>(part[i].start) << 8 * i;
+      all |= static_cast<std::uint64_t>(part[i].zeros_first ? 1 : 0) << (32 + i);
+    }
+    return all;
+  }
+};
+/// Whether such a descriptor says so of a column, number `column` of a part.
+constexpr bool is_zero_column(std::uint64_t bits, int part, int column) {
+  if ((bits >> 39 & 1) == 0) return false;
+  bool const zeros_first = (bits >> (32 + part) & 1) != 0;
+  int const zeros = static_cast<int>(bits >> 40 & 255) + 1,
+            used = static_cast<int>(bits >> 48 & 255) + 1,
+            start = static_cast<int>(bits >> 8 * part & 255);
+  bool const in_first = (column + start) % (zeros + used) < (zeros_first ? zeros : used);
+  return in_first == zeros_first;
+}
+
+/// What becomes of a collector buffer, in which the tensor core keeps an operand for products that
+/// follow: A, or, where they are weight-stationary, B, which has four buffers.
+enum class Collector : std::uint8_t {
+  discard,   ///< what it holds need not be kept: the default
+  fill,      ///< the operand is kept
+  use,       ///< the operand, which it holds, may be taken from it, and is kept
+  last_use,  ///< it may be taken from it, and need not be kept
+};
+
 /// What a tcgen05.mma is besides what its instruction descriptor says.
 struct Tcgen05Form {
   MmaOperands operands = MmaOperands::ss;
@@ -73,6 +117,9 @@ struct Tcgen05Form {
   bool weight_stationary = false;
   int scale_input_d = 0;                          ///< D counts 2^-scale_input_d
   std::uint32_t const* disabled_lanes = nullptr;  ///< four words for each CTA; null: none is
+  std::uint64_t zero_columns = 0;                 ///< ZeroColumns::bits(); 0: there are none
+  Collector collector = Collector::discard;
+  int collector_buffer = 0;  ///< of B: 0 to 3
 };
 
 /// What the fields of an instruction descriptor mean, unchecked (tensor_memory_mma refuses what is

@@ -45,7 +45,8 @@ inline float largest_element(DType type) {
 /// scale is its largest magnitude over the type's largest: ue8m0 rounded up, ue4m3 to nearest.
 /// Elements are the quotients in f32, rounded to nearest even and saturated. A block that holds an
 /// infinity or a NaN has a scale of NaN; one whose scale is zero, which ue4m3 has below 2^-10, is
-/// zeros. Throws argument_error where there is no such format.
+/// zeros. Throws argument_error where there is no such format, for a null pointer, and for extents
+/// that are not at least 1, or are more than 2^30, or 2^40 multiplied with each other.
 inline QuantizedBlocks quantize_blocks(DType type, BlockScale how, std::int64_t rows,
                                        std::int64_t k, std::int64_t ld, float const* values) {
   bool const known = (how == kMxScale && detail::largest_element(type) > 0) ||
@@ -56,6 +57,13 @@ inline QuantizedBlocks quantize_blocks(DType type, BlockScale how, std::int64_t 
                          std::to_string(how.block) +
                          "; they must be e4m3, e5m2, e2m3, e3m2 or e2m1 with ue8m0 for each 32, or "
                          "e2m1 with ue4m3 for each 16.");
+  if (values == nullptr)
+    throw argument_error("quantize_blocks: values is a null pointer; it must be rows * k floats.");
+  constexpr std::int64_t most = std::int64_t{1} << 30;
+  if (rows > most || ld > most || rows > (most << 10) / std::max<std::int64_t>(ld, 1))
+    throw argument_error("quantize_blocks: rows " + std::to_string(rows) + " and ld " +
+                         std::to_string(ld) +
+                         " must be at most 2^30 each, and 2^40 multiplied with each other.");
   if (rows < 1 || k < 1 || ld < k || ld % packed(type) != 0)
     throw argument_error("quantize_blocks: rows " + std::to_string(rows) + ", k " +
                          std::to_string(k) + " and ld " + std::to_string(ld) +

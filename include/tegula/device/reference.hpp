@@ -18,7 +18,8 @@ struct Values {
 };
 
 /// D for the given rows of the problem, which number (batch, m) in C order: (rows, n).
-/// Precondition: the arguments pass `check`; c is not d.
+/// Precondition: the arguments pass `check`; c is not d. Throws argument_error for a row that D has
+/// not.
 Values gemm(GemmArguments const& host, std::vector<std::int64_t> const& rows);
 
 /// Element `index` of attention's new rows of K or V, whose factors are `descale`, for a batch and
@@ -36,7 +37,7 @@ struct Attention {
 Attention attention(AttentionArguments const& host, std::vector<std::int64_t> const& rows);
 
 /// 0, 1, ..., total - 1 where that is at most `most`, else `most` of them spread evenly, the first
-/// and the last included.
+/// and the last included. Throws argument_error for a negative total.
 std::vector<std::int64_t> some_rows(std::int64_t total, std::int64_t most);
 
 /// How a kernel's results compare with the reference.

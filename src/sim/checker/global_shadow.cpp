@@ -301,6 +301,12 @@ void GlobalShadow::RowList::add(GlobalRows const& bytes) {
     join_lanes(run_, bytes);
     return;
   }
+  // The last bytes once more, by another lane.
+  if (bytes.begin >= run_.begin && bytes.begin + bytes.bytes == run_.begin + run_.bytes &&
+      alike(run_, bytes)) {
+    join_lanes(run_, bytes);
+    return;
+  }
   end_run();
   run_ = bytes;
 }

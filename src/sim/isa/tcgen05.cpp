@@ -91,6 +91,9 @@ class TensorMma final : public InFlight {
         b_(b),
         accumulate_(accumulate),
         scale_input_d_(form.scale_input_d),
+        zero_columns_(form.zero_columns),
+        collector_(form.collector),
+        buffer_(op.weight_stationary ? 1 + form.collector_buffer : 0),
         left_(form.disabled_lanes, op.ctas) {
     bool const a_shared = op.operands == MmaOperands::ss;
     shape = static_cast<std::uint32_t>(op.weight_stationary ? 1 << 25 : 0) |
@@ -124,6 +127,10 @@ class TensorMma final : public InFlight {
     static thread_local Rows b;
     for (int i = 0; i < op_.ctas; ++i)
       gather(b_, cluster.cta(first_cta() + i).shared(), b.row + i * op_.n / op_.ctas);
+    if (op_.weight_stationary) collect(cluster.cta(cta), b.row, op_.n);
+    for (int column = 0; zero_columns_ != 0 && column < op_.n; ++column)
+      if (is_zero_column(zero_columns_, column / places_.columns(), column % places_.columns()))
+        std::memset(b.row[column], 0, kWgmmaRowBytes);
     for (int i = 0; i < op_.ctas; ++i) {
       Cta& of = cluster.cta(first_cta() + i);
       if (op_.operands == MmaOperands::ss) gather(a_, of.shared(), a.row);
@@ -131,6 +138,7 @@ class TensorMma final : public InFlight {
       for (int part = 0; part < places_.parts; ++part) {
         for (int row = 0; op_.operands == MmaOperands::ts && row < places_.rows(); ++row)
           gather_a(bits(op_.a), row_of_a(of, places_.lane(row, part)), a.row[row]);
+        if (!op_.weight_stationary && part == 0) collect(of, a.row, places_.rows());
         for (int first = 0; first < places_.rows(); first += kWgmmaM)
           multiply(of.tensor_memory(), i, part, first, a.row + first,
                    b.row + part * places_.columns());
@@ -159,6 +167,24 @@ class TensorMma final : public InFlight {
                             place, tensor_lane(a_address_) + row));
       return;
     }
+  }
+  /// Keeps an operand in its collector buffer, or holds it against what that holds: which of the
+  /// two is multiplied is not said.
+  void collect(Cta& of, std::uint8_t const (*rows)[kWgmmaRowBytes], int count) const {
+    std::vector<std::uint8_t>& held =
+        of.tensor_memory().collectors[static_cast<std::size_t>(buffer_)];
+    if (collector_ == Collector::discard) return held.clear();
+    std::uint8_t const* const first = rows[0];
+    std::vector<std::uint8_t> operand(first, first + count * kWgmmaRowBytes);
+    bool const uses = collector_ == Collector::use || collector_ == Collector::last_use;
+    if (uses && held != operand)
+      of.report(FindingKind::invalid_operand, where, {cta, thread / 32, thread % 32}, "", "",
+                fmt::format(
+                    "tcgen05.mma that uses a collector buffer of {}, {}", buffer_ == 0 ? "A" : "B",
+                    held.empty() ? "which no product before it has filled, or one has had discarded"
+                                 : "which holds another operand than memory has there"));
+    if (collector_ == Collector::fill) held = std::move(operand);
+    if (collector_ == Collector::last_use) held.clear();
   }
   /// The rank of the even CTA, or of the only one.
   int first_cta() const { return op_.ctas == 2 ? cta & ~1 : cta; }
@@ -195,6 +221,9 @@ class TensorMma final : public InFlight {
   SharedOperand b_;
   bool accumulate_;
   int scale_input_d_;
+  std::uint64_t zero_columns_;
+  Collector collector_;
+  int buffer_;  ///< of TensorMemory::collectors
   LanesLeft left_;
 };
 
@@ -230,11 +259,32 @@ bool check_lanes(Cta& cta, char const* name, RowPlaces const& places, TensorAddr
   return false;
 }
 
+/// Whether a mask of zero columns is one: of which nobody says what it means is refused.
+bool check_zero_columns(Cta& cta, MmaSpec const& op, std::uint64_t bits, SourceLocation where) {
+  constexpr std::uint64_t reserved = std::uint64_t{7} << 36 | std::uint64_t{3} << 62,
+                          shift = std::uint64_t{63} << 56;
+  auto const invalid = [&](std::string const& why) {
+    cta.report(FindingKind::invalid_operand, where, cta.here(), "", "",
+               fmt::format("the zero-column mask {:#018x}: {}", bits, why));
+    return false;
+  };
+  if ((bits & reserved) != 0) return invalid("bits 36 to 38, 62 and 63 must be 0");
+  if ((bits & shift) != 0) return invalid("the simulated machine shifts no columns: bits 56 to 61");
+  for (int part = 0; part < column_parts(op); ++part) {
+    int const first = static_cast<int>(bits >> ((bits >> (32 + part) & 1) != 0 ? 40 : 48) & 255);
+    if (static_cast<int>(bits >> 8 * part & 255) > first)
+      return invalid(fmt::format("part {} leaves out {} columns of a run of {}", part,
+                                 bits >> 8 * part & 255, first + 1));
+  }
+  return true;
+}
+
 void start(Cta& cta, MmaSpec const& op, TensorAddr d, std::uint64_t a, std::uint64_t b_descriptor,
            bool accumulate, Tcgen05Form const& form, SourceLocation where) {
   SharedOperand b{b_descriptor, op.b_major == Major::mn, op.n / op.ctas, element_bits(op) / 8};
   RowPlaces const places(op);
   if (!check_pair(cta, kMma, op.ctas, where)) return;
+  if (form.zero_columns != 0 && !check_zero_columns(cta, op, form.zero_columns, where)) return;
   if (!check_matrix(cta, kMma, "B", b_descriptor, b, where, op.ctas)) return;
   if (op.operands == MmaOperands::ss) {
     SharedOperand operand{a, op.a_major == Major::mn, places.rows(), element_bits(op) / 8};

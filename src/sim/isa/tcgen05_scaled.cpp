@@ -86,7 +86,10 @@ class TensorScaledMma final : public InFlight {
       gather(b_, cluster.cta(rank).shared(), to);
       to += b_.extent;
     }
-    for (int const rank : ranks_) multiply(cluster.cta(rank), b);
+    for (int const rank : ranks_) {
+      multiply(cluster.cta(rank), b);
+      cluster.cta(rank).tensor_memory().collectors[0].clear();  // .collector::a::discard
+    }
   }
 
  private:

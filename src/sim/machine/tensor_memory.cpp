@@ -13,6 +13,7 @@ void TensorMemory::reset(bool exists) {
   allocations.clear();
   freed.clear();
   waiters.clear();
+  for (auto& collector : collectors) collector.clear();
   of_pair.reset();
   cta_group = 0;
   relinquished = false;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -75,6 +76,9 @@ class TensorMemory {
   void insert(TensorAllocation const& allocation);
   int free_columns() const;
 
+  /// What the tensor core's collector buffers hold: of A, then the four of B; empty: nothing that
+  /// is still to be kept.
+  std::array<std::vector<std::uint8_t>, 5> collectors;
   std::vector<TensorAllocation> allocations;  ///< by column
   std::vector<TensorAllocation> freed;        ///< what was freed last where, for findings
   std::vector<TensorWaiter> waiters;

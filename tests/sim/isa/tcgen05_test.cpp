@@ -281,6 +281,18 @@ TEST(Tcgen05Mma, KeepsWeightsStationary) {
       .a = bf16, .b = bf16, .m = 32, .n = 64, .a_tmem = true, .stationary = true}>();
   expect_product<TensorProduct{
       .a = e5m2, .b = e4m3, .m = 64, .n = 64, .a_tmem = true, .stationary = true}>();
+  // with columns of B that count as zeros
+  expect_product<TensorProduct{
+      .a = bf16, .b = bf16, .m = 32, .n = 64, .stationary = true, .zeroes = true}>();
+  expect_product<TensorProduct{.a = e4m3,
+                               .b = e5m2,
+                               .m = 64,
+                               .n = 64,
+                               .a_tmem = true,
+                               .stationary = true,
+                               .zeroes = true}>();
+  expect_product<TensorProduct{
+      .a = s8, .b = s8, .m = 128, .n = 64, .d = s32, .stationary = true, .zeroes = true}>();
 }
 
 TEST(Tcgen05Mma, LeavesLanesAsTheyAre) {
@@ -464,6 +476,62 @@ TEST(Tcgen05Mma, LanesThatItLeavesAreNotWritten) {
   auto const findings = findings_of_left_lanes<0xffff0000u>();
   ASSERT_FALSE(findings.empty());
   EXPECT_EQ(findings[0].kind, sim::FindingKind::uninitialized_read);
+}
+
+/// A product whose mask of zero columns is none: its second part leaves out more than a run.
+struct MasksWrongly {
+  using Params = Words;
+  static constexpr int threads = 32;
+  static constexpr MmaSpec op = weight_stationary_mma(DType::bf16, DType::bf16, DType::f32, 64, 64);
+  struct SharedStorage {
+    std::uint32_t tmem;
+    template <class F> void name_buffers(F&& name) { name("tmem", tmem); }
+  };
+  TEGULA_DEVICE void operator()(Words const&, SharedStorage& smem) const {
+    tcgen05_alloc<32>(shared_address(&smem.tmem));
+    warp::sync();
+    TensorAddr const d = ld_shared<std::uint32_t>(shared_address(&smem.tmem));
+    if (thread_idx() == 0)
+      tcgen05_mma<op>(d, 0, 0, false, ZeroColumns{.used = 4, .zeros = 3, .part = {{0}, {4}}});
+    warp::sync();
+    tcgen05_dealloc<32>(d);
+  }
+};
+TEST(Tcgen05Mma, MasksOfZeroColumnsThatAreNoneAreRefused) {
+  sim::Options options = blackwell();
+  options.throw_on_finding = false;
+  sim::Machine machine(options);
+  auto const report = sim::launch<MasksWrongly>(machine, Dim3{}, Words{});
+  ASSERT_FALSE(report.findings.empty());
+  EXPECT_EQ(report.findings[0].kind, sim::FindingKind::invalid_operand);
+  EXPECT_NE(report.findings[0].message.find("part 1 leaves out 4 columns of a run of 4"),
+            std::string::npos)
+      << report.findings[0].message;
+}
+
+// Examples 1 to 4 of the PTX ISA's "Zero-Column Mask Descriptor", the lowest column first; but for
+// the last one's shift.
+TEST(Tcgen05Mma, MasksOfZeroColumns) {
+  auto const mask = [](std::uint64_t bits, int part) {
+    std::string text;
+    for (int column = 0; column < 14; ++column)
+      text += is_zero_column(bits, part, column) ? '1' : '0';
+    return text;
+  };
+  ZeroColumns const runs{.used = 4, .zeros = 3};
+  EXPECT_EQ(mask(runs.bits() & ~(std::uint64_t{1} << 39), 0), "00000000000000");
+  EXPECT_EQ(mask(runs.bits(), 0), "00001110000111");
+  ZeroColumns two = runs;
+  two.part[0].zeros_first = true;
+  EXPECT_EQ(mask(two.bits(), 0), "11100001110000");
+  EXPECT_EQ(mask(two.bits(), 1), "00001110000111");
+  ZeroColumns const four{.used = 4, .zeros = 3, .part = {{0, true}, {1, true}, {2}, {1}}};
+  EXPECT_EQ(mask(four.bits(), 0), "11100001110000");
+  EXPECT_EQ(mask(four.bits(), 1), "11000011100001");
+  EXPECT_EQ(mask(four.bits(), 2), "00111000011100");
+  EXPECT_EQ(mask(four.bits(), 3), "00011100001110");
+  EXPECT_EQ(four.bits(), std::uint64_t{1} << 39 | std::uint64_t{2} << 40 | std::uint64_t{3} << 48 |
+                             std::uint64_t{3} << 32 | 0x01020100u);
 }
 
 TEST(Tcgen05Mma, DescriptorsSayWhatTheyAreMadeFrom) {

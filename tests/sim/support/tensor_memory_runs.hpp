@@ -133,6 +133,7 @@ template <class Kernel> void expect_products(Dim3 grid = {}, int scale_input_d =
             if (saturates)
               expected = std::clamp<std::int64_t>(expected, Limits::min(), Limits::max());
           }
+          if (Kernel::zeroes(column)) expected = accumulate ? d[place] >> scale_input_d : 0;
           if (Kernel::keeps(row, column)) expected = d[place];
           ASSERT_EQ(out[place] & mask, code_of(op.d, static_cast<int>(expected)))
               << "row " << row << ", column " << column;

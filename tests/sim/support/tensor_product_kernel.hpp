@@ -30,6 +30,7 @@ struct TensorProduct {
   int scale_input_d = 0;    ///< of the first step
   bool stationary = false;  ///< tcgen05.mma.ws
   bool leaves = false;      ///< some lanes of D as they are
+  bool zeroes = false;  ///< takes some columns of B for zeros, and begins at others in each part
 };
 
 constexpr MmaSpec spec_of(TensorProduct const& p) {
@@ -98,6 +99,21 @@ template <TensorProduct P> struct Multiplies {
     }
     return lanes;
   }
+  static constexpr ZeroColumns zero_columns = {
+      .used = 4, .zeros = 3, .part = {{0, true}, {1, true}, {2, false}, {1, false}}};
+  /// Counted out, column by column.
+  static constexpr bool zeroes(int column) {
+    if (!P.zeroes) return false;
+    ZeroColumns::Part const& part = zero_columns.part[column / columns];
+    bool zero = part.zeros_first;
+    int left = (zero ? zero_columns.zeros : zero_columns.used) - part.start;
+    for (int i = 0; i < column % columns; ++i) {
+      if (--left > 0) continue;
+      zero = !zero;
+      left = zero ? zero_columns.zeros : zero_columns.used;
+    }
+    return zero;
+  }
   template <class F> TEGULA_DEVICE static void for_each_step(F&& step) {
     step.template operator()<0>();
     step.template operator()<1>();
@@ -164,7 +180,9 @@ template <TensorProduct P> struct Multiplies {
         bool const adds = accumulate || Step > 0;
         if constexpr (P.a_tmem) {
           TensorAddr const of_a = base + tensor_address(0, 256 + 8 * Step);
-          if constexpr (P.leaves) {
+          if constexpr (P.zeroes) {
+            tcgen05_mma_ts<op>(base, of_a, of_b, adds, zero_columns);
+          } else if constexpr (P.leaves) {
             tcgen05_mma_ts<op, scale>(base, of_a, of_b, adds, left_lanes());
           } else {
             tcgen05_mma_ts<op, scale>(base, of_a, of_b, adds);
@@ -172,7 +190,9 @@ template <TensorProduct P> struct Multiplies {
         } else {
           std::uint64_t const of_a =
               matrix_descriptor<DescriptorForm::tcgen05>(domain_offset(sA, 0, Step * op.k));
-          if constexpr (P.leaves) {
+          if constexpr (P.zeroes) {
+            tcgen05_mma<op>(base, of_a, of_b, adds, zero_columns);
+          } else if constexpr (P.leaves) {
             tcgen05_mma<op, scale>(base, of_a, of_b, adds, left_lanes());
           } else {
             tcgen05_mma<op, scale>(base, of_a, of_b, adds);
