@@ -73,7 +73,7 @@ TEST(GemmCommand, DrawsEveryTileOnce) {
            "gemm --m 700 --n 960 --batch 3 --k 1024 --trans-b --sms 10 --schedule pingpong --tile 128x176 "
            "--widths two",
            700, 960, 3, 5, "3 rows of 6 tiles, all 160 columns wide, in each of 3 batches"},
-       Form{"gemm --m 300 --n 504 --k 1024 --trans-b --cluster 1x2", 300, 504, 1, 4,
+       Form{"gemm --m 300 --n 504 --k 1024 --trans-b --tile 256x128 --cluster 1x2", 300, 504, 1, 4,
             "2 rows of 2 tiles"}}) {
     json const chosen = run_json(problem + " --explain --draw-tiles " + path)["chosen"];
     std::string const svg = tegula::testing::contents(path);

@@ -72,12 +72,12 @@ struct GemmSm90CostModel {
   double relaunch_us = 1.37;         ///< more, for each further wave of such clusters
   // Tiles of two widths, which share fewer operands with their neighbours.
   /// of the tensor cores' time, that memory may take at most
-  double fitted_dram_cooperative = 0.249;
-  double fitted_dram_pingpong = 0.271;
+  double fitted_dram_cooperative = 0.455;
+  double fitted_dram_pingpong = 0.436;
   double fitted_gain = 0.003;  ///< of the busiest SM's share, that they must gain at least
   /// of what the shares promise, that they have been seen to gain
-  double fitted_yield_cooperative = 0.599;
-  double fitted_yield_pingpong = 0.448;
+  double fitted_yield_cooperative = 0.873;
+  double fitted_yield_pingpong = 0.359;
   // What hides and what does not.
   double uneven_loss =
       0.468;  ///< of memory's time, where it takes the longest, by the idle share of several waves
