@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
@@ -14,8 +15,10 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -32,24 +35,31 @@
 
 namespace tegula::tool {
 
-/// A line on standard error that shows how far a simulated launch is: only where that is a
-/// terminal, and only after two seconds.
+/// A line on standard error that shows how far a simulated launch is, drawn anew twice a second:
+/// only where that is a terminal, and only after two seconds.
 class ProgressBar {
  public:
   ~ProgressBar() { clear(); }
   /// What comes is the launch `index` of so many, which may be of several kernels.
   void begin_launch(int index, int launches);
+  /// So many of the launch's CTAs are done.
   void update(std::int64_t done, std::int64_t total);
-  /// Erases the line.
+  /// Erases the line, until the next launch.
   void clear();
 
  private:
   using Clock = std::chrono::steady_clock;
+  /// While the lock is held.
+  void draw(Clock::time_point now);
+  void redraw_until(std::stop_token const& stop);
+
   std::mutex mutex_;
+  std::condition_variable_any stopped_;
   Clock::time_point begin_ = Clock::now(), drawn_ = begin_;
-  std::int64_t last_done_ = 0;
+  std::int64_t done_ = 0, total_ = 0;  ///< CTAs; 0 in all: not known yet
   int launch_ = 0, launches_ = 1;
-  bool visible_ = false;
+  bool running_ = false, visible_ = false;
+  std::jthread ticker_;  ///< the last member: it uses the others until it ends
 };
 
 struct MachineOptions {

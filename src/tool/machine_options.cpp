@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <type_traits>
 #include <vector>
 
@@ -23,33 +24,55 @@ namespace tegula::tool {
 void ProgressBar::begin_launch(int index, int launches) {
   std::scoped_lock const lock(mutex_);
   if (index == 0) begin_ = Clock::now();
-  launch_ = index, launches_ = launches, last_done_ = 0;
+  launch_ = index, launches_ = launches, done_ = total_ = 0;
+  running_ = true;
+  if (ticker_.joinable() || isatty(STDERR_FILENO) == 0) return;
+  try {
+    ticker_ = std::jthread([this](std::stop_token const& stop) { redraw_until(stop); });
+  } catch (std::system_error const&) {
+    // Without a thread the line is drawn whenever a CTA is done.
+  }
+}
+
+void ProgressBar::redraw_until(std::stop_token const& stop) {
+  std::unique_lock lock(mutex_);
+  while (!stopped_.wait_for(lock, stop, std::chrono::milliseconds(500),
+                            [&] { return stop.stop_requested(); }))
+    if (running_) draw(Clock::now());
 }
 
 void ProgressBar::update(std::int64_t done, std::int64_t total) {
   std::scoped_lock const lock(mutex_);
   auto const now = Clock::now();
-  if (done < last_done_ && launches_ == 1) begin_ = now;  // another kernel
-  last_done_ = done;
+  if (done < done_ && launches_ == 1) begin_ = now;  // another kernel
+  done_ = done, total_ = total;
+  draw(now);
+}
+
+void ProgressBar::draw(Clock::time_point now) {
   bool const due =
       now - begin_ > std::chrono::seconds(2) && now - drawn_ > std::chrono::milliseconds(100);
-  if (!due || total <= 0 || isatty(STDERR_FILENO) == 0) return;
+  if (!due || isatty(STDERR_FILENO) == 0) return;
   drawn_ = now;
   constexpr double width = 40;
-  double const of_launch = static_cast<double>(done) / static_cast<double>(total);
+  double const of_launch =
+      total_ > 0 ? static_cast<double>(done_) / static_cast<double>(total_) : 0;
   double const share = (launch_ + of_launch) / launches_;
   auto const filled = static_cast<std::size_t>(width * share);
   double const seconds = std::chrono::duration<double>(now - begin_).count();
-  say("\r[{}{}] {} of {} CTAs{}, {:.0f} s left ", std::string(filled, '#'),
-      std::string(static_cast<std::size_t>(width) - filled, ' '), done, total,
+  say("\r[{}{}] {}{}, {} ", std::string(filled, '#'),
+      std::string(static_cast<std::size_t>(width) - filled, ' '),
+      total_ > 0 ? fmt::format("{} of {} CTAs", done_, total_) : "the first CTAs",
       launches_ > 1 ? fmt::format(" of launch {} of {}", launch_ + 1, launches_) : "",
-      share > 0 ? seconds * (1 - share) / share : 0);
+      share > 0 ? fmt::format("{:.0f} s left", seconds * (1 - share) / share)
+                : fmt::format("{:.0f} s so far", seconds));
   std::fflush(stderr);
   visible_ = true;
 }
 
 void ProgressBar::clear() {
   std::scoped_lock const lock(mutex_);
+  running_ = false;
   if (!visible_) return;
   say("\r\033[K");
   std::fflush(stderr);

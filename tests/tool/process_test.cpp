@@ -58,6 +58,18 @@ TEST(Process, ThreadsThatTheSystemDoesNotStartAreDoneWithout) {
   EXPECT_THAT(cooperative.err, HasSubstr("need a host thread each, and the system starts 0"));
 }
 
+TEST(Process, ALongLaunchShowsOnATerminalThatItRuns) {
+  TemporaryFolder const folder;
+  Outcome const outcome = run_shell(
+      "command -v script >/dev/null || exit 77; "
+      "script -qec 'tegula gemm --m 8 --n 8 --k 2000000 --device sim --unchecked' /dev/null",
+      folder.path());
+  if (outcome.status == 77) GTEST_SKIP() << "this machine has no script, which makes a terminal";
+  EXPECT_EQ(outcome.status, 0) << outcome.out;
+  EXPECT_THAT(outcome.out, HasSubstr("] the first CTAs, "));
+  EXPECT_THAT(outcome.out, HasSubstr(" s so far"));
+}
+
 TEST(Process, ABrokenPipeIsNoSignal) {
   TemporaryFolder const folder;
   // The tool starts when its reader has closed the pipe: its first write breaks, whatever the
