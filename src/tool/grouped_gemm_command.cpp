@@ -52,14 +52,18 @@ struct Problem {
   std::vector<std::uint8_t> block_scale_a, block_scale_b;
 };
 
-GroupedGemmArguments arguments_of(GroupedGemmCommand const& c, std::vector<int> const& sizes) {
+/// Where nothing is said of scales, an sm_100 has none: those of 128 are multiplied by sm_90's
+/// kernel.
+GroupedGemmArguments arguments_of(GroupedGemmCommand const& c, std::vector<int> const& sizes,
+                                  int compute_capability) {
   GroupedGemmArguments g{.grouping = grouping_of(c)};
   bool const scaled = c.scales == "mx" || c.scales == "nv";
   if (c.in) g.in = parse_operand_type("--dtype", *c.in, scaled);
   if (c.in_b) g.in_b = parse_operand_type("--in-b", *c.in_b, scaled);
   if (c.out) g.out = parse_dtype("--out-type", *c.out);
   if (!c.in && (c.scales.empty() || c.scales == "none")) g.in = DType::bf16;
-  if (c.scales == "none") g.scales = Scales::none;
+  if (c.scales == "none" || (c.scales.empty() && compute_capability >= 100))
+    g.scales = Scales::none;
   if (c.scales == "1x128,128x128") g.scales = Scales::rows_by_blocks;
   if (c.scales == "1x128,1x128") g.scales = Scales::rows_by_rows;
   if (c.scales == "mx") g.block_scale = kMxScale;
@@ -120,10 +124,10 @@ void shape_operands(Problem& p, bool adds_c) {
                         : std::vector{groups_of_b(g) * ((g.n + 127) / 128), blocks};
 }
 
-Problem read_problem(GroupedGemmCommand const& c) {
+Problem read_problem(GroupedGemmCommand const& c, int compute_capability) {
   Problem p;
   if (c.sizes) p.sizes = read_sizes(*c.sizes);
-  p.arguments = arguments_of(c, p.sizes);
+  p.arguments = arguments_of(c, p.sizes, compute_capability);
   GroupedGemmArguments& g = p.arguments;
   int at = 0;
   int const unit = 128 / bits(g.in);  // columns in 16 bytes
@@ -268,9 +272,9 @@ void run_grouped_gemm(GroupedGemmCommand const& c) {
     throw argument_error(fmt::format(
         "--grouping is {} and there is no --groups; it must say the size of each group.",
         c.grouping));
-  Problem p = read_problem(c);
   ProgressBar bar;
   Machine const machine = make_machine(c.machine, bar);
+  Problem p = read_problem(c, machine.compute_capability());
   check_lines(c.lines, c.json, c.explain, machine);
   auto const somewhere = [](std::uintptr_t i) { return reinterpret_cast<void*>(i << 58); };
   GroupedGemmArguments const before =

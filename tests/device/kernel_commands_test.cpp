@@ -150,7 +150,9 @@ TEST(KernelCommands, AnswerBadInputWithASentence) {
   expect_refused("gemm --scales mx --groups 3,4 --arch sm100", "must be a multiple of 128");
   expect_refused("gemm --scales mx --groups 64 --grouping k --arch sm100", "no block scales");
   expect_refused("gemm --groups 3,4 --arch sm80", "sm_90 and sm_100 only");
-  expect_refused("gemm --groups 3,4 --in e4m3 --arch sm100", "must be Scales::none");
+  run_json("gemm --groups 3,4 --n 64 --k 64 --in e4m3 --arch sm100");
+  expect_refused("gemm --groups 3,4 --in e4m3 --scales 1x128,1x128 --arch sm100",
+                 "must be Scales::none");
   expect_refused("gemm --scales nv --in e4m3 --arch sm100", "both must be e2m1");
   expect_refused("gemm --scales mx --in e2m1 --k 33 --arch sm100", "k is 33");
   expect_refused("gemm --in e2m1 --arch sm100", "--scales is left out");
