@@ -2,6 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "built.hpp"
 #include "families.hpp"
 
@@ -48,6 +54,24 @@ std::string_view device::missing_configurations_note(DeviceProperties const& dev
   return whole ? ""
                : " This build lacks some families of kernels; configure with "
                  "-DTEGULA_FAMILIES=all to have all of them.";
+}
+
+void device::refuse_unwanted(std::string_view operation, std::string_view problem,
+                             std::vector<std::pair<FamilyId, int>> const& computing) {
+  constexpr std::size_t most = 4;
+  std::string named;
+  for (auto const& [family, number] : std::span(computing).first(std::min(most, computing.size())))
+    named += fmt::format("; {}, {}", number, configuration_name(family, number));
+  if (computing.size() > most) named += fmt::format("; and {} more", computing.size() - most);
+  if (computing.size() == 1)
+    throw argument_error(fmt::format(
+        "{}: the one configuration that computes this problem is not what was asked for "
+        "({}). It is{}.",
+        operation, problem, named.substr(1)));
+  throw argument_error(fmt::format(
+      "{}: none of the {} configurations that compute this problem is what was asked for "
+      "({}). They are{}.",
+      operation, computing.size(), problem, named.substr(1)));
 }
 
 std::string configuration_name(FamilyId family, int number) {

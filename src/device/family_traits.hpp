@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tegula/device/arguments.hpp"
@@ -22,6 +23,11 @@ namespace tegula::device {
 /// What a refusal says more where the device is given the representative configurations only: a
 /// sentence after a space, or nothing.
 std::string_view missing_configurations_note(DeviceProperties const& device);
+
+/// Throws argument_error: the configurations in `computing`, by family and number, compute the
+/// problem, and none of them is what was asked for. Precondition: there is one.
+[[noreturn]] void refuse_unwanted(std::string_view operation, std::string_view problem,
+                                  std::vector<std::pair<FamilyId, int>> const& computing);
 
 /// The device as one that is given built kernels, where one of them will do, or else any. `can(d)`
 /// says whether something can be chosen for the device d.

@@ -186,13 +186,11 @@ GemmChoice predict(FamilyId kernel, int number, GemmArguments const& g,
 [[noreturn]] void refuse_all(GemmArguments const& g, DeviceProperties const& device,
                              Obstacles const& obstacles) {
   std::string const problem = to_string(g);
-  std::size_t unwanted = 0;  // that compute the problem, whatever is asked for
-  enumerate(g, device, {}, obstacles,
-            [&](FamilyId, int, std::string_view refusal) { unwanted += refusal.empty(); });
-  if (unwanted > 0)
-    throw argument_error(fmt::format(
-        "gemm: none of the {} configurations that compute this problem is what was asked for ({}).",
-        unwanted, problem));
+  std::vector<std::pair<FamilyId, int>> computing;  // whatever is asked for
+  enumerate(g, device, {}, obstacles, [&](FamilyId family, int number, std::string_view refusal) {
+    if (refusal.empty()) computing.emplace_back(family, number);
+  });
+  if (!computing.empty()) device::refuse_unwanted("gemm", problem, computing);
   std::string why;
   for_each_gemm_family([&](auto family) {
     std::string const& obstacle = obstacles[static_cast<std::size_t>(FamilyId(family).index())];

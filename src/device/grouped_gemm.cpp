@@ -386,14 +386,11 @@ void enumerate(GroupedGemmArguments const& g, DeviceProperties const& device,
 }
 
 [[noreturn]] void refuse_all(GroupedGemmArguments const& g, DeviceProperties const& device) {
-  int unwanted = 0;  // that compute the problem, whatever is asked for
-  enumerate(g, device, {},
-            [&](FamilyId, int, std::string const& refusal) { unwanted += refusal.empty(); });
-  if (unwanted > 0)
-    throw argument_error(fmt::format(
-        "grouped_gemm: none of the {} configurations that compute this problem is what was asked for "
-        "({}).",
-        unwanted, to_string(g)));
+  std::vector<std::pair<FamilyId, int>> computing;  // whatever is asked for
+  enumerate(g, device, {}, [&](FamilyId family, int number, std::string const& refusal) {
+    if (refusal.empty()) computing.emplace_back(family, number);
+  });
+  if (!computing.empty()) device::refuse_unwanted("grouped_gemm", to_string(g), computing);
   throw argument_error(fmt::format("grouped_gemm: no configuration of this build computes {}.{}",
                                    to_string(g), missing_configurations_note(device)));
 }

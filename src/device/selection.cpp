@@ -115,18 +115,16 @@ void refuse_parts(AttentionArguments const& a, DeviceProperties const& device,
 [[noreturn]] void refuse_all(AttentionArguments const& a, DeviceProperties const& device,
                              AttentionConstraints const& wanted) {
   refuse_parts(a, device, wanted);
-  int unwanted = 0;  // that compute the problem, whatever is asked for
+  std::vector<std::pair<FamilyId, int>> computing;  // whatever is asked for
   std::string why;
   for_each_attention_family([&]<class F>(F family) {
-    weigh(family, a, device, {},
-          [&](int, std::string_view refusal, double) { unwanted += refusal.empty(); });
+    weigh(family, a, device, {}, [&](int number, std::string_view refusal, double) {
+      if (refusal.empty()) computing.emplace_back(FamilyId(family), number);
+    });
     std::string const obstacle = device::FamilyTraits<F>::obstacle(a, device);
     if (!obstacle.empty()) why += fmt::format(" {} cannot compute it: {}.", family.name, obstacle);
   });
-  if (unwanted > 0)
-    throw argument_error(fmt::format(
-        "attention: none of the {} configurations that compute this problem is what was asked for ({}).",
-        unwanted, to_string(a)));
+  if (!computing.empty()) device::refuse_unwanted("attention", to_string(a), computing);
   throw argument_error(fmt::format("attention: no configuration of this build computes {}.{}{}",
                                    to_string(a), why, device::missing_configurations_note(device)));
 }

@@ -189,7 +189,11 @@ TEST(KernelCommands, AnswerBadInputWithASentence) {
   expect_refused("attention --kernel sm80 --softcap 3", "--kernel sm80: attention: none of the ");
   expect_refused("attention --kernel sm90 --config 12345",
                  "--kernel sm90 --config 12345: attention: none of the ");
-  expect_refused("attention --kernel sm90 --arch sm80", "is what was asked for");
+  expect_refused("attention --kernel sm90 --arch sm80", "is not what was asked for");
+  // The first ones are named with their numbers, for --config.
+  expect_refused("gemm --tile 7x7", ", gemm_sm90 bf16->bf16 ");
+  expect_refused("gemm --groups 3,4 --tile 9x9", ", grouped_gemm_sm90 ");
+  expect_refused("gemm --trans-b --split-k 5", " more.");
   expect_refused("attention --sink " + scratch.path("f32.npy"), "must have 1 axis");
   expect_refused("attention --explain --lse " + scratch.path("lse.npy"), "--lse is of a run");
   expect_refused("attention --heads 6 --kv-heads 4",
