@@ -343,7 +343,8 @@ TEST(Range, TheExamplesThatWereFound) {
   EXPECT_EQ(sentence([] { crd2idx(Tuple(std::int64_t{1} << 40), L("4:4294967296")); }),
             "arithmetic(1099511627776, 4294967296): a size or an offset exceeds 2^62");
   EXPECT_EQ(sentence([] { select(L("(2,3):(1,2)"), std::int64_t{1} << 32); }),
-            "select((2,3):(1,2), 4294967296): there is no such mode");
+            "select((2,3):(1,2), 4294967296): there is no such mode: its number is at least 0 and "
+            "less than the rank");
   EXPECT_EQ(sentence([] { Swizzle(1, 0, std::numeric_limits<int>::min()); }),
             "Swizzle(1, 0, -2147483648): the groups reach above bit 62");
   EXPECT_EQ(sentence([] { identity_layout(tuple(1 << 30, 1 << 30, 1 << 30)); }),

@@ -280,7 +280,9 @@ constexpr Layout const& bounded(Layout const& layout) {
 /// A mode's number as select() takes it, of any integer type.
 template <class Integer> constexpr int mode_number(Layout const& layout, Integer mode) {
   bool const exists = mode >= Integer{0} && mode < static_cast<Integer>(kMaxLeaves);
-  if (!exists) refuse("select", "there is no such mode", layout, static_cast<std::int64_t>(mode));
+  if (!exists)
+    refuse("select", "there is no such mode: its number is at least 0 and less than the rank",
+           layout, static_cast<std::int64_t>(mode));
   return static_cast<int>(mode);
 }
 

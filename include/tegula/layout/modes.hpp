@@ -48,7 +48,9 @@ constexpr Tree extend(Tree const& tree, int before, int after, Tree const& fille
 }
 
 template <class Tree> constexpr Tree replace_mode(Tree const& tree, int mode, Tree const& part) {
-  if (mode < 0 || mode >= tree.rank()) refuse("replace", "there is no such mode", tree, mode);
+  if (mode < 0 || mode >= tree.rank())
+    refuse("replace", "there is no such mode: its number is at least 0 and less than the rank",
+           tree, mode);
   if (is_leaf(tree)) return part;
   Tree result;
   for (int i = 0; i < tree.rank(); ++i) append_mode(result, i == mode ? part : tree[i]);
