@@ -23,6 +23,33 @@ struct AttentionCase {
   bool strict_fences = false;
 };
 
+// Parts of the keys, in CTAs of their own.
+constexpr AttentionCase kParts = {
+    .name = "attention_sm90_parts",
+    .config = {.head_dim = 64, .head_dim_v = 64, .block_n = 32, .consumers = 1, .serving = true},
+    .heads = 6,
+    .kv_heads = 2,
+    .keys = {140, 40},
+    .part_blocks = 2,
+    .ctas = 2};
+constexpr AttentionCase kLatent = {.name = "attention_latent_sm90",
+                                   .config = {.head_dim = 320,
+                                              .head_dim_v = 256,
+                                              .block_n = 32,
+                                              .consumers = 1,
+                                              .serving = true,
+                                              .latent = true},
+                                   .heads = 12,
+                                   .kv_heads = 2,
+                                   .keys = {140, 30},
+                                   .page_size = 16,
+                                   .part_blocks = 3,
+                                   .ctas = 2};
+constexpr AttentionCase by_the_letter(AttentionCase c, char const* name) {
+  c.name = name, c.strict_fences = true;
+  return c;
+}
+
 constexpr AttentionCase kAttentionCases[] = {
     // A consumer skips more blocks than a ring has stages.
     {.name = "attention_sm90",
@@ -70,21 +97,8 @@ constexpr AttentionCase kAttentionCases[] = {
      .queries = 516,
      .keys = {4, 4},
      .causal = true},
-    {.name = "attention_sm90_parts",
-     .config = {.head_dim = 64, .head_dim_v = 64, .block_n = 32, .consumers = 1, .serving = true},
-     .heads = 6,
-     .kv_heads = 2,
-     .keys = {140, 40},
-     .part_blocks = 2,
-     .ctas = 2},
-    {.name = "attention_sm90_parts_strict",
-     .config = {.head_dim = 64, .head_dim_v = 64, .block_n = 32, .consumers = 1, .serving = true},
-     .heads = 6,
-     .kv_heads = 2,
-     .keys = {140, 40},
-     .part_blocks = 2,
-     .ctas = 2,
-     .strict_fences = true},
+    kParts,
+    by_the_letter(kParts, "attention_sm90_parts_strict"),
     {.name = "attention_sm90_paged",
      .config = {.head_dim = 32, .head_dim_v = 32, .block_n = 32, .serving = true},
      .queries = 70,
@@ -110,33 +124,8 @@ constexpr AttentionCase kAttentionCases[] = {
      .keys = {135, 70},
      .page_size = 16,
      .part_blocks = 3},
-    {.name = "attention_latent_sm90",
-     .config = {.head_dim = 320,
-                .head_dim_v = 256,
-                .block_n = 32,
-                .consumers = 1,
-                .serving = true,
-                .latent = true},
-     .heads = 12,
-     .kv_heads = 2,
-     .keys = {140, 30},
-     .page_size = 16,
-     .part_blocks = 3,
-     .ctas = 2},
-    {.name = "attention_latent_sm90_strict",
-     .config = {.head_dim = 320,
-                .head_dim_v = 256,
-                .block_n = 32,
-                .consumers = 1,
-                .serving = true,
-                .latent = true},
-     .heads = 12,
-     .kv_heads = 2,
-     .keys = {140, 30},
-     .page_size = 16,
-     .part_blocks = 3,
-     .ctas = 2,
-     .strict_fences = true},
+    kLatent,
+    by_the_letter(kLatent, "attention_latent_sm90_strict"),
     {.name = "attention_latent_sm90_short",  // tiles of one block follow each other
      .config = {.head_dim = 320,
                 .head_dim_v = 256,
