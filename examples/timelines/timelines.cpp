@@ -1,4 +1,4 @@
-// The timelines of docs/hopper_gemm.md: tegula_timelines FOLDER writes them there.
+// The timelines of docs/hopper_gemm.md and docs/hopper_attention.md: tegula_timelines FOLDER writes them there.
 
 #include <cstdio>
 #include <exception>
@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "attention_timeline.hpp"
 #include "gemm_timeline.hpp"
 
 namespace {
@@ -25,7 +26,22 @@ constexpr GemmSm90Config square(Schedule schedule) {
   return {.block_m = 128, .block_n = 128, .schedule = schedule};
 }
 
-void write_all(std::string const& folder) {
+constexpr AttentionSm90Config overlapped(AttentionOverlap overlap) {
+  return {.head_dim = 128, .head_dim_v = 128, .block_n = 128, .overlap = overlap};
+}
+
+void write_attention(std::string const& folder) {
+  std::string const tile = ": 128 rows over six blocks of 128 keys, head dim 128";
+  write(folder, "attention_none",
+        attention_timeline<overlapped(AttentionOverlap::none)>(1, 6, "no overlap" + tile));
+  write(folder, "attention_intra",
+        attention_timeline<overlapped(AttentionOverlap::intra_warpgroup)>(
+            1, 6, "overlap within a warpgroup" + tile));
+  write(folder, "attention_pingpong",
+        attention_timeline<overlapped(AttentionOverlap::pingpong)>(1, 6, "ping-pong" + tile));
+}
+
+void write_gemm(std::string const& folder) {
   // Five stages: two tiles of six steps go more than twice round.
   constexpr GemmSm90Config wide = {.block_m = 64, .block_n = 256, .schedule = Schedule::basic};
   write(folder, "ring",
@@ -60,7 +76,9 @@ void write_all(std::string const& folder) {
 
 int main(int count, char** arguments) {
   try {
-    write_all(count > 1 ? arguments[1] : ".");
+    std::string const folder = count > 1 ? arguments[1] : ".";
+    write_gemm(folder);
+    write_attention(folder);
   } catch (std::exception const& e) {
     std::fprintf(stderr, "tegula_timelines: %s\n", e.what());
     return 1;

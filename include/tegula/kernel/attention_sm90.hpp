@@ -64,6 +64,8 @@ template <AttentionSm90Config C> struct AttentionSm90 {
   static constexpr bool transposes = transposes_v(C);  // operands of 8 bits
   using V = LoadedV<C>;
   using MathOrder = OrderedBarrier<C.consumers, 4>;
+  static constexpr bool takes_turns =
+      C.consumers > 1 && C.overlap == AttentionOverlap::pingpong;
   using Tiles = AttentionTiles<C>;
   using Work = typename Tiles::Work;
   using Rows = typename Tiles::Rows;
@@ -236,11 +238,11 @@ template <AttentionSm90Config C> struct AttentionSm90 {
   TEGULA_DEVICE static void skip(Roles& role, int group, bool takes_turn) {
     role.ring_k.wait(role.k);
     role.ring_v.wait(role.v);
-    if (takes_turn) role.order.enter(group);
+    if (takes_turns && takes_turn) role.order.enter(group);
     warp::sync();  // all lanes have waited: else a late one would miss a phase
     role.ring_k.release(role.k.stage);
     role.ring_v.release(role.v.stage);
-    if (takes_turn) role.order.leave(group);
+    if (takes_turns && takes_turn) role.order.leave(group);
     role.k.next();
     role.v.next();
   }
@@ -325,12 +327,12 @@ template <AttentionSm90Config C> struct AttentionSm90 {
 #pragma unroll 1
     for (int n = blocks.last - 2; n >= blocks.first; --n) {
       ring_k.wait(k);
-      if constexpr (C.consumers > 1) role.order.enter(group);
+      if constexpr (takes_turns) role.order.enter(group);
       wgmma_fence();
       start_scores();
       start_output(n < blocks.last - 2);
-      if constexpr (C.consumers > 1) role.order.leave(group);
-      wgmma_wait_group<1>();  // S has come
+      if constexpr (takes_turns) role.order.leave(group);
+      wgmma_wait_group<C.overlap == AttentionOverlap::none ? 0 : 1>();  // S has come
       bool const grown = softmax_of(n);
       finish_output();
       if (grown) Softmax::scale_rows(tOrO, factor);

@@ -15,6 +15,13 @@
 
 namespace tegula {
 
+/// What a consumer's softmax runs beneath.
+enum class AttentionOverlap : std::uint8_t {
+  none,             ///< no product of its own: it waits for both
+  intra_warpgroup,  ///< its own O += P V of the block before
+  pingpong,         ///< and the other consumers' products, which take turns at the tensor cores
+};
+
 /// One configuration of the Hopper attention kernel: everything inside a CTA's tile.
 ///
 /// Each of `consumers` warpgroups computes 64 rows of O. The CTA walks the keys in blocks of
@@ -40,6 +47,8 @@ struct AttentionSm90Config {
   /// Multi-head latent attention: V is the first head_dim_v columns of K, of which one copy is
   /// loaded. Two warpgroups share the rows of the one consumer, and have half of O's columns each.
   bool latent = false;
+  /// The table's are all ping-pong; the others are for drawings of what it gains.
+  AttentionOverlap overlap = AttentionOverlap::pingpong;
 
   constexpr bool operator==(AttentionSm90Config const&) const = default;
 };
