@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """tegula's attention beside its peers in one process:
-attention_beside.py BUILD [--type bf16|e4m3] [--config N] [--fa3 LIBRARY] [--record FILE] [--rounds N] [--random N --seed S] [--decode]
+attention_beside.py BUILD [--type bf16|e4m3] [--fast-sums] [--config N] [--fa3 LIBRARY] [--record FILE] [--rounds N] [--random N --seed S] [--decode]
 
 Forward, bf16 or e4m3, at the shapes of FlashAttention's papers (16384 tokens, heads * head_dim =
 2048; from 16384 keys on one sequence), head dims 64, 128 and 256, without a mask and causal; or,
@@ -10,8 +10,9 @@ back ends and, where LIBRARY is given, FlashAttention-3: a shared library with f
 k, v, o, lse, batch, heads, kv_heads, seq_q, seq_k, causal, counter, stream) over its kernels, built
 elsewhere. With --type e4m3 the peers are tegula's own bf16 and, where LIBRARY has it,
 FlashAttention-3 by fa3_fwd_e4m3, which takes q_descale, k_descale and v_descale, pointers to one
-factor each, after lse; --config N, with --head-dims, times a configuration that is not chosen. Each
-result is first held against a peer's, after its output was poisoned. Launches alternate, each timed
+factor each, after lse. --fast-sums has the tensor core add up O, as FlashAttention-3 does; --config
+N, with --head-dims, times a configuration that is not chosen. Each result is first held against a
+peer's, after its output was poisoned. Launches alternate, each timed
 by events after the L2 cache was flushed; medians are shown, and the ratio to the fastest peer.
 
 With --decode: one query of 64 heads over keys of 8, head dim 128, 8192 to 131072 keys, batches of
@@ -33,6 +34,7 @@ from measurement import EntryPoints, append, stamp
 from timing import Timer
 
 TOKENS = 16384
+FAST_SUMS = -2  # of entry_points.cpp
 WIDTH = 2048
 # of queries, and of keys, in models
 HEADS = [(32, 32), (32, 8), (64, 8), (16, 16), (40, 8), (28, 4), (12, 12), (24, 2), (8, 1)]
@@ -44,6 +46,7 @@ def arguments():
     parser.add_argument("--fa3", help="a shared library of FlashAttention-3's kernels")
     parser.add_argument("--type", choices=["bf16", "e4m3"], default="bf16", help="of Q, K and V (default bf16)")
     parser.add_argument("--config", type=int, default=-1, help="with e4m3: a configuration of attention_sm90 instead of the chosen one")
+    parser.add_argument("--fast-sums", action="store_true", help="with e4m3: sums in the tensor core's accumulators, not in f32")
     parser.add_argument("--record", help="append JSON lines to this file")
     parser.add_argument("--rounds", type=int, default=11, help="timed launches of each (default 11)")
     parser.add_argument("--head-dims", type=int, nargs="*", default=[64, 128, 256])
@@ -299,9 +302,10 @@ def main():
             append(options.record, records)
         return
     problems = drawn(options.random, options.seed, options.head_dims) if options.random else listed(options.head_dims)
-    benchmark = "attention_sm90" + (" e4m3" + (" beside FlashAttention-3" if options.fa3 else "") if e4m3 else "")
+    sums = " fast sums" if options.fast_sums else ""
+    benchmark = "attention_sm90" + (" e4m3" + sums + (" beside FlashAttention-3" if options.fa3 else "") if e4m3 else "")
     for sizes in problems:
-        problem = Fp8Problem(entry, fa3, *sizes, config=options.config) if e4m3 else Problem(entry, fa3, *sizes)
+        problem = Fp8Problem(entry, fa3, *sizes, config=FAST_SUMS if options.fast_sums else options.config) if e4m3 else Problem(entry, fa3, *sizes)
         batch, heads, kv_heads, seq_q, _, head_dim, causal = sizes
         group = f"D {head_dim}{', causal' if causal else ''}"
         case = f"{group}, S {seq_q}" + (f", {batch} x {heads}/{kv_heads} heads" if options.random else "")

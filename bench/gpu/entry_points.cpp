@@ -21,6 +21,8 @@ namespace {
 
 using namespace tegula;
 
+constexpr int kFastSums = -2;
+
 template <class Call> int guarded(Call call) {
   try {
     call();
@@ -161,6 +163,8 @@ int tegula_bench_attention(void const* q, void const* k, void const* v, void* o,
 
 /// The same of e4m3, with one factor each for q, k and v, and by a configuration of attention_sm90,
 /// or by the one that is chosen where `number` is negative.
+/// `number`: of a configuration; kFastSums: what is chosen for sums in the tensor core; another
+/// negative one: what is chosen.
 int tegula_bench_attention_e4m3(void const* q, void const* k, void const* v, float const* q_descale,
                                 float const* k_descale, float const* v_descale, void* o, int batch,
                                 int heads, int kv_heads, int seq_q, int seq_k, int head_dim,
@@ -183,6 +187,7 @@ int tegula_bench_attention_e4m3(void const* q, void const* k, void const* v, flo
                             .v_descale = v_descale,
                             .descale_stride = DescaleStrides{0, 0}};
     AttentionConstraints wanted;
+    if (number == kFastSums) a.precise = false;
     if (number >= 0) {
       wanted = {.kernel = attention_sm90, .configuration = number};
       a.precise = configuration(attention_sm90, number).promoted > 0;

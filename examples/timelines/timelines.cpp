@@ -1,4 +1,5 @@
-// The timelines of docs/hopper_gemm.md and docs/hopper_attention.md: tegula_timelines FOLDER writes them there.
+// The timelines of docs/hopper_gemm.md and docs/hopper_attention.md: tegula_timelines FOLDER writes
+// them there.
 
 #include <cstdio>
 #include <exception>

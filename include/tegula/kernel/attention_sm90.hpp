@@ -40,7 +40,8 @@ namespace tegula {
 ///                  O += P V[first]; store O
 ///
 /// The softmax of one block runs while the tensor core works on the product of the block before,
-/// and on the other consumers' products: an ordered barrier has the consumers start theirs in turn.
+/// and on the other consumers' products. Two consumers take turns there by an ordered barrier;
+/// three need none (AttentionOverlap).
 ///
 /// Elsewhere: what a tile is (attention_work.hpp), how it is loaded (attention_producer.hpp), keys
 /// that are split over CTAs (attention_parts.hpp).
@@ -64,8 +65,7 @@ template <AttentionSm90Config C> struct AttentionSm90 {
   static constexpr bool transposes = transposes_v(C);  // operands of 8 bits
   using V = LoadedV<C>;
   using MathOrder = OrderedBarrier<C.consumers, 4>;
-  static constexpr bool takes_turns =
-      C.consumers > 1 && C.overlap == AttentionOverlap::pingpong;
+  static constexpr bool takes_turns = tegula::takes_turns(C);
   using Tiles = AttentionTiles<C>;
   using Work = typename Tiles::Work;
   using Rows = typename Tiles::Rows;
@@ -90,7 +90,6 @@ template <AttentionSm90Config C> struct AttentionSm90 {
   using OperandP = typename MmaO::template FragmentA<C.block_n>;
   using Softmax = OnlineSoftmax<typename AccumulatorS::Map, C.exponential, T>;
   static constexpr sim::Limits limits = {.bank_conflicts = 0};
-
   struct SharedStorage {
     TileQ q;
     TileK k;
@@ -122,16 +121,8 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     }
   };
   static_assert(sizeof(SharedStorage) <= shared_bytes(C) && shared_bytes(C) <= 227 * 1024);
-
-  // Registers move from the producer to two consumers or three: launched with 168 each, or with
-  // 128. One has as many as a thread can have. A producer's warps need more where they serve or
-  // transpose.
-  static constexpr int producer_registers = C.consumers == 3 ? 32
-                                            : C.serving      ? 56
-                                            : transposes     ? 40
-                                                             : 24;
-  static constexpr int consumer_registers =
-      C.consumers == 3 ? 160 : (3 * 168 - producer_registers) / 2;
+  static constexpr int producer_registers = tegula::producer_registers(C);
+  static constexpr int consumer_registers = tegula::consumer_registers(C);
 
   static constexpr char const* role(int warp) {
     constexpr char const* names[] = {"producer", "consumer 0", "consumer 1", "consumer 2"};
@@ -273,6 +264,9 @@ template <AttentionSm90Config C> struct AttentionSm90 {
         return &tOrO;
     }();
     float factor[Softmax::rows];
+    // Columns of a row of P that are computed before the wait for O.
+    constexpr bool all = C.beneath == 4;
+    constexpr int beneath = all ? Softmax::columns : Softmax::columns * C.beneath / 8 * 2;
     auto const start_scores = [&] {  // S = Q K, as a group of its own
       gemm(MmaS{}, tSsQ, tSsK(_, _, k.stage), tSrS, false);
       wgmma_commit_group();
@@ -307,13 +301,16 @@ template <AttentionSm90Config C> struct AttentionSm90 {
       wgmma_pin(tSrS);
       cap_and_mask<MmaS, C.exponential, C.block_n>(mask, blocks, rows, n, p.softcap_scale * descale,
                                                    tSrS);
-      bool const grown = softmax.follow_and_exponentiate(tSrS, factor);
-      // No sum of exponentials is negative, but ptxas does not know it: the release comes after
-      // the first row's. Else it puts all of them off until after the wait for O, which they are
-      // to run beneath.
-      ring_k.release(k.stage + (softmax.sum[0] < 0.0f ? 1 : 0));
+      bool const grown = softmax.template follow_and_exponentiate<beneath>(tSrS, factor);
+      // No sum of exponentials is negative, but ptxas does not know it. So it does not put these
+      // off until after the wait for O, which they are to run beneath.
+      ring_k.release(k.stage + (softmax.sum[all ? 0 : Softmax::rows - 1] < 0.0f ? 1 : 0));
       k.next();
       return grown;
+    };
+    auto const round_scores = [&] {  // the rest of them; P's registers are free
+      if constexpr (!all) softmax.template exponentiate_rest<beneath>(tSrS);
+      copy(MmaO::template operand_a<typename V::Order>(MmaS{}, tSrS), tOrP);
     };
 
     if constexpr (promotes) clear(tOrO);
@@ -323,11 +320,12 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     start_scores();
     wgmma_wait_group<0>();
     softmax_of(blocks.last - 1);
-    copy(MmaO::template operand_a<typename V::Order>(MmaS{}, tSrS), tOrP);
+    round_scores();
+    bool k_full = false, due = false;  // whether the next block need not wait
 #pragma unroll 1
     for (int n = blocks.last - 2; n >= blocks.first; --n) {
-      ring_k.wait(k);
-      if constexpr (takes_turns) role.order.enter(group);
+      if (!k_full) ring_k.wait(k);
+      if constexpr (takes_turns) role.order.enter(group, due);
       wgmma_fence();
       start_scores();
       start_output(n < blocks.last - 2);
@@ -336,7 +334,9 @@ template <AttentionSm90Config C> struct AttentionSm90 {
       bool const grown = softmax_of(n);
       finish_output();
       if (grown) Softmax::scale_rows(tOrO, factor);
-      copy(MmaO::template operand_a<typename V::Order>(MmaS{}, tSrS), tOrP);
+      k_full = ring_k.test_wait(k);  // the answers come while P is rounded
+      if constexpr (takes_turns) due = role.order.test_wait(group);
+      round_scores();
     }
     role.ring_q.release(q.stage);  // all of S has come: the next rows may be loaded meanwhile
     q.advance(C.consumers);

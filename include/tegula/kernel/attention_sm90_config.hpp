@@ -47,8 +47,10 @@ struct AttentionSm90Config {
   /// Multi-head latent attention: V is the first head_dim_v columns of K, of which one copy is
   /// loaded. Two warpgroups share the rows of the one consumer, and have half of O's columns each.
   bool latent = false;
-  /// The table's are all ping-pong; the others are for drawings of what it gains.
   AttentionOverlap overlap = AttentionOverlap::pingpong;
+  /// Quarters of a row's exponentials that come before the wait for O += P V, to run beneath it;
+  /// the others come after, between the instructions that round P.
+  int beneath = 4;
 
   constexpr bool operator==(AttentionSm90Config const&) const = default;
 };
@@ -71,9 +73,26 @@ constexpr int columns_of_one(AttentionSm90Config const& c) {
   return c.latent ? c.head_dim_v / 2 : c.head_dim_v;
 }
 
+/// Whether the consumers take turns at the tensor cores.
+constexpr bool takes_turns(AttentionSm90Config const& c) {
+  return c.consumers > 1 && c.overlap == AttentionOverlap::pingpong;
+}
+
 /// Whether V is transposed on its way to the second product: wgmma reads operands of 8 bits K-major
 /// only, and V's head dimension is contiguous, which is mn there.
 constexpr bool transposes_v(AttentionSm90Config const& c) { return bits(c.dtype) == 8; }
+
+/// Registers of a thread: they move from the producer to two consumers or three, which are launched
+/// with 168 each, or with 128. One consumer has as many as a thread can have. A producer's warps
+/// need more where they serve or transpose.
+constexpr int producer_registers(AttentionSm90Config const& c) {
+  if (c.serving || transposes_v(c)) return 56;
+  return c.consumers == 3 ? 32 : 24;
+}
+constexpr int consumer_registers(AttentionSm90Config const& c) {
+  int const warpgroups = 1 + c.consumers, launched = c.consumers == 3 ? 128 : 168;
+  return (warpgroups * launched - producer_registers(c)) / c.consumers / 8 * 8;
+}
 
 /// Tiles as MMA operands, in (mn, k): each consumer's rows of Q, and K, are K-major; V (head_dim_v,
 /// block_n) is MN-major as TMA brings it. Of latent attention these are single stages, and V's

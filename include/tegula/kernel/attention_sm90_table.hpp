@@ -1,8 +1,5 @@
 #pragma once
 
-#include <initializer_list>
-#include <iterator>
-
 #include "tegula/kernel/attention_sm90_config.hpp"
 #include "tegula/kernel/table.hpp"
 #include "tegula/numeric/dtype.hpp"
@@ -11,13 +8,25 @@
 namespace tegula {
 
 namespace detail {
+/// Three consumers keep the tensor cores busy without taking turns: while one computes
+/// exponentials, one of the two others multiplies, whatever their order.
+constexpr AttentionSm90Config without_turns(AttentionSm90Config tile) {
+  tile.overlap = AttentionOverlap::intra_warpgroup;
+  return tile;
+}
+constexpr AttentionSm90Config three_consumers(AttentionSm90Config tile) {
+  tile.consumers = 3;
+  return without_turns(tile);
+}
+
 /// The tiles of attention_sm90, apart from their types, tuned for speed on an H200
 /// (docs/hopper_attention.md).
 inline constexpr AttentionSm90Config attention_sm90_tiles[] = {
     {.head_dim = 64, .head_dim_v = 64, .block_n = 128, .consumers = 3},
-    {.head_dim = 96, .head_dim_v = 96, .block_n = 128},
-    {.head_dim = 128, .head_dim_v = 128, .block_n = 128},
-    {.head_dim = 192, .head_dim_v = 128, .block_n = 128},
+    three_consumers({.head_dim = 96, .head_dim_v = 96, .block_n = 96, .beneath = 2}),
+    {.head_dim = 128, .head_dim_v = 128, .block_n = 128, .beneath = 1},
+    three_consumers({.head_dim = 128, .head_dim_v = 128, .block_n = 80, .beneath = 2}),
+    three_consumers({.head_dim = 192, .head_dim_v = 128, .block_n = 80, .beneath = 2}),
     {.head_dim = 192, .head_dim_v = 192, .block_n = 112},
     {.head_dim = 256, .head_dim_v = 256, .block_n = 80},
 };
@@ -26,24 +35,27 @@ inline constexpr AttentionSm90Config attention_sm90_tiles[] = {
 /// resource check of the CUDA build holds these to no spills, and so does that of NVRTC's kernels
 /// (python/tests/gpu/test_overhead.py), which spills where nvcc does not.
 constexpr AttentionSm90Config with_polynomial(AttentionSm90Config tile) {
-  tile.block_n = tile.head_dim == 256 ? 48 : 112;
+  tile.exponential = Exponential::polynomial;
+  tile.block_n = tile.head_dim == 256 ? 48 : 112, tile.beneath = 4;
   return tile;
 }
-/// It takes longer than the hardware's exponentials, and is asked for by name: two tiles serve it.
+/// It takes longer than the hardware's exponentials, and is asked for by name: two tiles of bf16
+/// serve it.
 constexpr bool has_polynomial(AttentionSm90Config const& tile) {
-  return tile.head_dim == tile.head_dim_v && (tile.head_dim == 128 || tile.head_dim == 256);
+  return tile.consumers == 2 && tile.head_dim == tile.head_dim_v &&
+         (tile.head_dim == 128 || tile.head_dim == 256);
 }
 
 /// Those of e4m3: that add up blocks of keys in the tensor core, and, with as many keys in a block
-/// as spill no registers, in f32. Three consumers at head dim 64 spill from blocks of 128 keys on.
+/// as spill no registers, in f32. None takes turns: softmax takes them longer than the products.
 inline constexpr AttentionSm90Config attention_sm90_fp8_tiles[] = {
-    {.head_dim = 64, .head_dim_v = 64, .block_n = 160},
-    {.head_dim = 128, .head_dim_v = 128, .block_n = 224},
-    {.head_dim = 256, .head_dim_v = 256, .block_n = 96},
-    {.head_dim = 64, .head_dim_v = 64, .block_n = 160, .promoted = 64},
-    {.head_dim = 128, .head_dim_v = 128, .block_n = 160, .promoted = 64},
-    {.head_dim = 192, .head_dim_v = 192, .block_n = 96, .promoted = 64},
-    {.head_dim = 256, .head_dim_v = 256, .block_n = 64, .promoted = 64},
+    three_consumers({.head_dim = 64, .head_dim_v = 64, .block_n = 128}),
+    three_consumers({.head_dim = 128, .head_dim_v = 128, .block_n = 96}),
+    without_turns({.head_dim = 256, .head_dim_v = 256, .block_n = 96}),
+    three_consumers({.head_dim = 64, .head_dim_v = 64, .block_n = 96, .promoted = 32}),
+    without_turns({.head_dim = 128, .head_dim_v = 128, .block_n = 160, .promoted = 64}),
+    without_turns({.head_dim = 192, .head_dim_v = 192, .block_n = 96, .promoted = 64}),
+    without_turns({.head_dim = 256, .head_dim_v = 256, .block_n = 64, .promoted = 64}),
 };
 
 /// Those for serving: one consumer where a tile has few rows, for which K and V stream through as
@@ -77,6 +89,11 @@ inline constexpr AttentionSm90Config attention_sm90_fp8_serving_tiles[] = {
     {.head_dim = 256, .head_dim_v = 256, .block_n = 64, .stages = 3, .promoted = 64},
 };
 
+constexpr AttentionSm90Config serving(AttentionSm90Config tile) {
+  tile.serving = true;
+  return tile;
+}
+
 /// That of multi-head latent attention, for decoding.
 inline constexpr AttentionSm90Config attention_sm90_latent = {.dtype = DType::bf16,
                                                               .head_dim = 576,
@@ -86,47 +103,24 @@ inline constexpr AttentionSm90Config attention_sm90_latent = {.dtype = DType::bf
                                                               .serving = true,
                                                               .latent = true};
 
+/// Calls add(configuration) for each entry of attention_sm90's table.
+template <class Add> constexpr void list_attention_sm90(Add add) {
+  auto const typed = [&](DType type, AttentionSm90Config tile) { tile.dtype = type, add(tile); };
+  constexpr DType types[] = {DType::bf16, DType::f16};
+  for (DType type : types)
+    for (AttentionSm90Config const& tile : attention_sm90_tiles) typed(type, tile);
+  for (AttentionSm90Config const& tile : attention_sm90_tiles)
+    if (has_polynomial(tile)) add(with_polynomial(tile));
+  for (AttentionSm90Config const& tile : attention_sm90_fp8_tiles) typed(DType::e4m3, tile);
+  for (DType type : types)
+    for (AttentionSm90Config const& tile : attention_sm90_serving_tiles) typed(type, serving(tile));
+  for (AttentionSm90Config const& tile : attention_sm90_fp8_serving_tiles)
+    typed(DType::e4m3, serving(tile));
+  add(attention_sm90_latent);
+}
+
 constexpr auto attention_sm90_table() {
-  constexpr int tiles = static_cast<int>(std::size(attention_sm90_tiles)),
-                fp8_tiles = static_cast<int>(std::size(attention_sm90_fp8_tiles)),
-                serving_tiles = static_cast<int>(std::size(attention_sm90_serving_tiles)),
-                fp8_serving_tiles = static_cast<int>(std::size(attention_sm90_fp8_serving_tiles)),
-                polynomial_tiles = [] {
-                  int count = 0;
-                  for (AttentionSm90Config const& tile : attention_sm90_tiles)
-                    count += has_polynomial(tile) ? 1 : 0;
-                  return count;
-                }();
-  Table<AttentionSm90Config,
-        (tiles + polynomial_tiles + serving_tiles) * 2 + fp8_tiles + fp8_serving_tiles + 1>
-      table;
-  int i = 0;
-  for (Exponential e : {Exponential::ex2_approx, Exponential::polynomial}) {
-    for (DType t : {DType::bf16, DType::f16}) {
-      for (AttentionSm90Config tile : attention_sm90_tiles) {
-        bool const polynomial = e == Exponential::polynomial;
-        if (polynomial && !has_polynomial(tile)) continue;
-        tile.dtype = t, tile.exponential = e;
-        table.values[i++] = polynomial ? with_polynomial(tile) : tile;
-      }
-    }
-  }
-  for (AttentionSm90Config tile : attention_sm90_fp8_tiles) {
-    tile.dtype = DType::e4m3;
-    table.values[i++] = tile;
-  }
-  for (DType t : {DType::bf16, DType::f16}) {
-    for (AttentionSm90Config tile : attention_sm90_serving_tiles) {
-      tile.dtype = t, tile.serving = true;
-      table.values[i++] = tile;
-    }
-  }
-  for (AttentionSm90Config tile : attention_sm90_fp8_serving_tiles) {
-    tile.dtype = DType::e4m3, tile.serving = true;
-    table.values[i++] = tile;
-  }
-  table.values[i++] = attention_sm90_latent;
-  return table;
+  return table_of<AttentionSm90Config>([](auto add) { list_attention_sm90(add); });
 }
 }  // namespace detail
 

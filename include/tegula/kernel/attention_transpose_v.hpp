@@ -120,23 +120,20 @@ template <AttentionSm90Config C> struct LoadedV<C, true> {
     bool const upper = thread % 32 >= 16;
     std::uint32_t const first = upper ? odd_column : even_column;
     std::uint32_t const second = upper ? even_column : odd_column;
+    std::uint32_t r[in_flight][4];
+    auto const load = [&](int i) {
+      ldmatrix_trans<4>(r[i % in_flight], tLsV.at(SourceLocation::current(), i / keys, i % keys));
+    };
 #pragma unroll
-    for (int column = 0; column < columns; ++column) {
+    for (int i = 0; i < in_flight; ++i) load(i);
 #pragma unroll
-      for (int key = 0; key < keys; key += batch) {
-        int const some = key + batch < keys ? batch : keys - key;
-        std::uint32_t r[batch][4];
-#pragma unroll
-        for (int i = 0; i < some; ++i)
-          ldmatrix_trans<4>(r[i], tLsV.at(SourceLocation::current(), column, key + i));
-#pragma unroll
-        for (int i = 0; i < some; ++i) {
-          std::uint32_t const pair[4] = {
-              byte_permute(r[i][0], r[i][1], first), byte_permute(r[i][0], r[i][1], second),
-              byte_permute(r[i][2], r[i][3], first), byte_permute(r[i][2], r[i][3], second)};
-          stmatrix<4>(tTsV.at(SourceLocation::current(), column, key + i), pair);
-        }
-      }
+    for (int i = 0; i < columns * keys; ++i) {
+      auto const& x = r[i % in_flight];
+      std::uint32_t const pair[4] = {
+          byte_permute(x[0], x[1], first), byte_permute(x[0], x[1], second),
+          byte_permute(x[2], x[3], first), byte_permute(x[2], x[3], second)};
+      if (i + in_flight < columns * keys) load(i + in_flight);
+      stmatrix<4>(tTsV.at(SourceLocation::current(), i / keys, i % keys), pair);
     }
   }
 
@@ -149,8 +146,10 @@ template <AttentionSm90Config C> struct LoadedV<C, true> {
   using Steps = Map<Mode<Along<0, columns, 32>>, Mode<Along<1, keys, 32>>>;
   static_assert(C.head_dim_v % 32 == 0 && C.block_n % 32 == 0 && warps == 2);
 
-  /// Instructions whose registers are held at a time.
-  static constexpr int batch = 2;
+  /// Loads that are in flight while one is stored. A warp issues its instructions in order, and
+  /// with fewer it would wait for shared memory at each: for two warps that was longer than the
+  /// consumers' products take.
+  static constexpr int in_flight = columns * keys < 4 ? columns * keys : 4;
 
   // Of registers of keys (2q, 2q + 1) and (2q + 8, 2q + 9), each of two columns.
   static constexpr std::uint32_t even_column = 0x6420, odd_column = 0x7531;

@@ -82,16 +82,23 @@ template <class M, Exponential E, class T = bfloat16, int Lanes = 4> struct Onli
   }
 
   /// Replaces S by P, row by row and without a branch, so that the maximum of one row is computed
-  /// while the exponentials of another are. A row alone follows its maximum; O is then to be
-  /// multiplied by `factor`. The answer, which all lanes of a warp share, is whether any row has.
+  /// while the exponentials of another are: in the first `Count` columns, and the others stay
+  /// scores, for exponentiate_rest. A row alone follows its maximum; O is then to be multiplied by
+  /// `factor`. The answer, which all lanes of a warp share, is whether any row has.
+  template <int Count = columns>
   TEGULA_DEVICE bool follow_and_exponentiate(Fragment<float, M>& S, float (&factor)[rows]) {
     bool grown = false;
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
       grown |= follow(S, r, factor[r]);
-      exponentiate(S, r);
+      exponentiate<Count>(S, r);
     }
     return warp::any(grown);
+  }
+  /// Replaces S by P in the columns from `First` on.
+  template <int First> TEGULA_DEVICE void exponentiate_rest(Fragment<float, M>& S) {
+#pragma unroll
+    for (int r = 0; r < rows; ++r) exponentiate<columns - First>(S, r, First);
   }
   /// The first half of it for one row: whether the row has followed its maximum. O is then to be
   /// multiplied by `factor`, which otherwise is 1.
@@ -170,12 +177,17 @@ template <class M, Exponential E, class T = bfloat16, int Lanes = 4> struct Onli
     }
   }
 
-  /// Of the scores that this lane has of a row.
+  /// Of the scores that this lane has of a row: the largest of each of some columns, side by side,
+  /// for one maximum waits for the one before it.
   TEGULA_DEVICE static float largest(Fragment<float, M> const& S, int r) {
-    float result = max_f32(row_column(S, r, 0), row_column(S, r, 1));
+    constexpr int parts = columns % 4 == 0 ? 4 : 2;
+    float part[parts];
 #pragma unroll
-    for (int c = 2; c < columns; c += 2)
-      result = max_f32(result, max_f32(row_column(S, r, c), row_column(S, r, c + 1)));
+    for (int c = 0; c < columns; ++c)
+      part[c % parts] =
+          c < parts ? row_column(S, r, c) : max_f32(part[c % parts], row_column(S, r, c));
+    float result = max_f32(part[0], part[1]);
+    if constexpr (parts == 4) result = max_f32(result, max_f32(part[2], part[3]));
     return result;
   }
 };

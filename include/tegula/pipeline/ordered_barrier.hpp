@@ -27,10 +27,16 @@ template <int Groups, int Warps> class OrderedBarrier {
     for (int group = 0; group < Groups; ++group) mbarrier_init(turn_ + 8 * group, Warps);
   }
 
-  /// Waits for the turn of `group`, the caller's.
-  TEGULA_DEVICE void enter(int group, SourceLocation where = SourceLocation::current()) {
-    int const first = initial_parity(1, where);  // of group 0
-    mbarrier_wait_parity(turn_ + 8 * group, group == 0 ? turns_ ^ first : turns_, where);
+  /// Whether it is the turn of `group`, the caller's, already. Asked some instructions before it
+  /// enters, the answer is there by then.
+  TEGULA_DEVICE bool test_wait(int group, SourceLocation where = SourceLocation::current()) const {
+    return mbarrier_test_wait_parity(turn_ + 8 * group, parity(group, where), where);
+  }
+
+  /// Waits for the turn of `group`, the caller's, unless `due`: test_wait has said that it is.
+  TEGULA_DEVICE void enter(int group, bool due = false,
+                           SourceLocation where = SourceLocation::current()) {
+    if (!due) mbarrier_wait_parity(turn_ + 8 * group, parity(group, where), where);
     turns_ = parity_after(turns_, 1, where);
   }
 
@@ -43,6 +49,11 @@ template <int Groups, int Warps> class OrderedBarrier {
   }
 
  private:
+  /// Of the phase that ends with the group's next turn.
+  TEGULA_DEVICE int parity(int group, SourceLocation where) const {
+    return group == 0 ? turns_ ^ initial_parity(1, where) : turns_;
+  }
+
   SharedAddr turn_;
   int turns_ = 0;  // that this group has had, modulo 2
 };

@@ -74,6 +74,13 @@ template <int Stages, int ConsumerWarps, int PeersM = 1, int PeersN = 1> class T
     }
   }
 
+  /// Consumer: whether the stage is filled already. Asked some instructions before it is needed,
+  /// the answer is there by then: `if (!ring.test_wait(state)) ring.wait(state)`.
+  TEGULA_DEVICE bool test_wait(State const& state,
+                               SourceLocation where = SourceLocation::current()) const {
+    return mbarrier_test_wait_parity(full_ + 8 * state.stage, state.parity, where);
+  }
+
   /// Consumer: waits until the stage is filled.
   TEGULA_DEVICE void wait(State const& state,
                           SourceLocation where = SourceLocation::current()) const {
