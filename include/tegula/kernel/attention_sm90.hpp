@@ -264,8 +264,7 @@ template <AttentionSm90Config C> struct AttentionSm90 {
         return &tOrO;
     }();
     float factor[Softmax::rows];
-    // Columns of a row of P that are computed before the wait for O.
-    constexpr bool all = C.beneath == 4;
+    constexpr bool all = C.beneath == 4;  // columns of P before the wait for O
     constexpr int beneath = all ? Softmax::columns : Softmax::columns * C.beneath / 8 * 2;
     auto const start_scores = [&] {  // S = Q K, as a group of its own
       gemm(MmaS{}, tSsQ, tSsK(_, _, k.stage), tSrS, false);
