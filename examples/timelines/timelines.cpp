@@ -1,4 +1,5 @@
-// The timelines of docs/hopper_gemm.md and docs/hopper_attention.md: tegula_timelines FOLDER writes them there.
+// The timelines of docs/hopper_gemm.md and docs/hopper_attention.md: tegula_timelines FOLDER writes
+// them there.
 
 #include <cstdio>
 #include <exception>
@@ -31,14 +32,16 @@ constexpr AttentionSm90Config overlapped(AttentionOverlap overlap) {
 }
 
 void write_attention(std::string const& folder) {
-  std::string const tile = ": 128 rows over six blocks of 128 keys, head dim 128";
+  // The first two of one consumer, so that nothing but its own products covers its softmax.
+  std::string const blocks = " rows over six blocks of 128 keys, head dim 128";
   write(folder, "attention_none",
-        attention_timeline<overlapped(AttentionOverlap::none)>(1, 6, "no overlap" + tile));
+        attention_timeline<overlapped(AttentionOverlap::none)>(64, 6, "no overlap: 64" + blocks));
   write(folder, "attention_intra",
         attention_timeline<overlapped(AttentionOverlap::intra_warpgroup)>(
-            1, 6, "overlap within a warpgroup" + tile));
+            64, 6, "overlap within a warpgroup: 64" + blocks));
   write(folder, "attention_pingpong",
-        attention_timeline<overlapped(AttentionOverlap::pingpong)>(1, 6, "ping-pong" + tile));
+        attention_timeline<overlapped(AttentionOverlap::pingpong)>(128, 6,
+                                                                   "ping-pong: 128" + blocks));
 }
 
 void write_gemm(std::string const& folder) {
