@@ -10,9 +10,9 @@
 
 namespace tegula {
 
-/// The timeline of one CTA that computes `rows` rows of attention in bf16 over `key_blocks` blocks of
-/// keys, in one configuration of attention_sm90. A consumer has 64 rows of a tile: where there are
-/// fewer rows than the tile has, the last consumers have none. Throws sim::CheckError where the
+/// The timeline of one CTA that computes `rows` rows of attention in bf16 over `key_blocks` blocks
+/// of keys, in one configuration of attention_sm90. A consumer has 64 rows of a tile: where there
+/// are fewer rows than the tile has, the last consumers have none. Throws sim::CheckError where the
 /// checker finds anything.
 template <AttentionSm90Config C>
 sim::Trace attention_timeline(int rows, int key_blocks, std::string const& title) {

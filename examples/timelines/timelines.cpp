@@ -27,8 +27,9 @@ constexpr GemmSm90Config square(Schedule schedule) {
   return {.block_m = 128, .block_n = 128, .schedule = schedule};
 }
 
+/// With a stage more than the table's, so that a consumer that is alone does not wait for keys.
 constexpr AttentionSm90Config overlapped(AttentionOverlap overlap) {
-  return {.head_dim = 128, .head_dim_v = 128, .block_n = 128, .overlap = overlap};
+  return {.head_dim = 128, .head_dim_v = 128, .block_n = 128, .stages = 3, .overlap = overlap};
 }
 
 void write_attention(std::string const& folder) {

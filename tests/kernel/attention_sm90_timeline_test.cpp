@@ -23,10 +23,15 @@ constexpr double kProduct = 64.0 * 128 * 128 / 2048;
 /// Of a warp, 16 rows; each scheduler has one of each consumer.
 constexpr double kExponentials = 16.0 * 128 / 4;
 
+constexpr int consumers(AttentionOverlap overlap) {
+  return overlap == AttentionOverlap::pingpong ? 2 : 1;
+}
+
 template <AttentionOverlap overlap> Trace const& trace() {
   constexpr AttentionSm90Config config = {
-      .head_dim = 128, .head_dim_v = 128, .block_n = 128, .overlap = overlap};
-  static Trace const made = attention_timeline<config>(1, kBlocks, "");
+      .head_dim = 128, .head_dim_v = 128, .block_n = 128, .stages = 3, .overlap = overlap};
+  // Of one consumer, but where two take turns.
+  static Trace const made = attention_timeline<config>(64 * consumers(overlap), kBlocks, "");
   return made;
 }
 
@@ -76,22 +81,53 @@ TEST(AttentionSm90Timeline, HasARowForEachRoleAndEngine) {
                                           "tensor core"));
 }
 
-TEST(AttentionSm90Timeline, EachWorksTheTensorCoresAsLong) {
-  double const products = 2 * 2 * kBlocks * kProduct;
-  for (Trace const* const t :
-       {&trace<AttentionOverlap::none>(), &trace<AttentionOverlap::intra_warpgroup>(),
-        &trace<AttentionOverlap::pingpong>()})
-    EXPECT_NEAR(total(spans(*t, SpanKind::tensor, "tensor core")), products, 1);
+TEST(AttentionSm90Timeline, EachConsumerWorksTheTensorCoresAsLong) {
+  double const products = 2 * kBlocks * kProduct;
+  EXPECT_NEAR(total(spans(trace<AttentionOverlap::none>(), SpanKind::tensor, "tensor core")),
+              products, 1);
+  EXPECT_NEAR(
+      total(spans(trace<AttentionOverlap::intra_warpgroup>(), SpanKind::tensor, "tensor core")),
+      products, 1);
+  EXPECT_NEAR(total(spans(trace<AttentionOverlap::pingpong>(), SpanKind::tensor, "tensor core")),
+              2 * products, 1);
 }
 
-TEST(AttentionSm90Timeline, OverlapsMakeItShorter) {
+TEST(AttentionSm90Timeline, OverlapsMakeSixtyFourRowsShorter) {
   Trace const &none = trace<AttentionOverlap::none>(),
               &intra = trace<AttentionOverlap::intra_warpgroup>(),
               &pingpong = trace<AttentionOverlap::pingpong>();
-  EXPECT_LT(intra.cycles(), none.cycles());
-  EXPECT_LT(pingpong.cycles(), intra.cycles());
-  EXPECT_GT(tensor_share(intra), tensor_share(none));
-  EXPECT_GT(tensor_share(pingpong), tensor_share(intra));
+  EXPECT_LT(intra.cycles(), 0.85 * none.cycles());
+  EXPECT_LT(pingpong.cycles() / 2, 0.85 * intra.cycles());
+  EXPECT_LT(tensor_share(none), 0.7);
+  EXPECT_GT(tensor_share(intra), 0.85);
+  EXPECT_GT(tensor_share(pingpong), 0.98);
+}
+
+TEST(AttentionSm90Timeline, WithoutOverlapExponentialsLeaveTheTensorCoreIdle) {
+  Trace const& none = trace<AttentionOverlap::none>();
+  auto const exponentials = spans(none, SpanKind::exponentials, "consumer 0");
+  EXPECT_EQ(exponentials.size(), std::size_t{kBlocks});
+  EXPECT_GE(total(exponentials), kBlocks * kExponentials);
+  EXPECT_EQ(covered(exponentials, spans(none, SpanKind::tensor, "tensor core")), 0);
+}
+
+TEST(AttentionSm90Timeline, WithinAWarpgroupExponentialsLieUnderItsOwnProduct) {
+  Trace const& intra = trace<AttentionOverlap::intra_warpgroup>();
+  auto const exponentials = spans(intra, SpanKind::exponentials, "consumer 0");
+  double const first = exponentials.front().end - exponentials.front().begin;
+  EXPECT_GT(covered(exponentials, spans(intra, SpanKind::tensor, "tensor core", "consumer 0")),
+            0.85 * (total(exponentials) - first))
+      << "all but the first block's";
+}
+
+TEST(AttentionSm90Timeline, InPingPongTheyLieUnderTheOthersProducts) {
+  Trace const& pingpong = trace<AttentionOverlap::pingpong>();
+  auto exponentials = spans(pingpong, SpanKind::exponentials, "consumer 1");
+  EXPECT_GE(exponentials.size(), std::size_t{kBlocks});
+  auto const products = spans(pingpong, SpanKind::tensor, "tensor core");
+  std::erase_if(exponentials, [](TraceSpan const& s) { return s.begin < 3300; });
+  EXPECT_GT(covered(exponentials, products), 0.98 * total(exponentials))
+      << "behind the first block";
 }
 
 }  // namespace

@@ -76,12 +76,13 @@ enum class SpanKind : std::uint8_t {
   wait,      ///< a thread waits: for an mbarrier, a barrier, its wgmma or copies
   issue,     ///< a thread issues wgmma or copies
   epilogue,  ///< threads that have computed handle the result: from their first access to the last
-  /// threads compute exponentials: from the first to the last that no wait and no issue comes between
+  /// threads compute exponentials: from the first to the last that no wait and no issue comes
+  /// between
   exponentials,
-  load,      ///< bytes arrive in shared memory
-  store,     ///< bytes leave shared memory
-  tensor,    ///< the tensor cores work
-  phase,     ///< an mbarrier's phase, of parity 0 or 1, from the end of the one before to its own
+  load,    ///< bytes arrive in shared memory
+  store,   ///< bytes leave shared memory
+  tensor,  ///< the tensor cores work
+  phase,   ///< an mbarrier's phase, of parity 0 or 1, from the end of the one before to its own
 };
 
 /// "wait", "issue", ...

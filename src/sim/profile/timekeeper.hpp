@@ -64,7 +64,7 @@ class Timekeeper {
   };
 
   std::unique_ptr<Timeline> timeline_;
-  std::unique_ptr<Charges> charges_;  ///< where there is a timeline
+  std::unique_ptr<Charges> charges_;                         ///< where there is a timeline
   std::map<std::pair<int, std::uint32_t>, TimeGate> gates_;  ///< of mbarriers, by CTA and address
   Trace trace_;
   bool traced_ = false;

@@ -224,8 +224,8 @@ double Timeline::tensor(int cta, int first_thread, int threads, std::string cons
   double const end =
       start + std::max(multiply_adds / timing_.tensor_rate, operand_bytes / timing_.shared_bytes);
   engines.tensor = end;
-  // Of tcgen05.mma one is taken in while another works; the next must wait until that one has begun.
-  // A warpgroup goes on at once: what it has issued queues up.
+  // Of tcgen05.mma one is taken in while another works; the next must wait until that one has
+  // begun. A warpgroup goes on at once: what it has issued queues up.
   double const taken = issued + timing_.issue;
   for (int t = 0; t < threads; ++t)
     self(cta, first_thread + t).clock = threads > 1 ? taken : std::max(taken, start);
@@ -279,8 +279,8 @@ struct ByTime {
 };
 
 /// Whether the span stands for instructions that its threads execute together, or for one thread's:
-/// such spans are counted when they are joined. The others are the same wait, or the same work, of many
-/// threads.
+/// such spans are counted when they are joined. The others are the same wait, or the same work, of
+/// many threads.
 bool counted(SpanKind kind) {
   return kind != SpanKind::wait && kind != SpanKind::epilogue && kind != SpanKind::exponentials;
 }
@@ -305,21 +305,24 @@ std::vector<TraceSpan> joined(std::vector<TraceSpan> const& by_time) {
   return result;
 }
 
-/// Moves the begin of a span that would reach out of the one it begins in to that one's end.
+/// Moves the begin of a span that would reach out of the one it begins in to that one's end; and of
+/// an epilogue that begins among exponentials, which would cover them.
 std::vector<TraceSpan> nested(std::vector<TraceSpan> const& spans) {
   std::multiset<TraceSpan, ByTime> rest(spans.begin(), spans.end());
   std::vector<TraceSpan> result;
-  std::vector<double> open;  // ends of the spans that the next one may lie in, inner ones last
+  std::vector<TraceSpan> open;  // what the next one may lie in, inner ones last
   while (!rest.empty()) {
     auto first = rest.extract(rest.begin());
     TraceSpan& span = first.value();
-    while (!open.empty() && open.back() <= span.begin + kTouching) open.pop_back();
-    if (!open.empty() && span.end > open.back() + kTouching) {
-      span.begin = open.back();
-      rest.insert(std::move(first));
+    while (!open.empty() && open.back().end <= span.begin + kTouching) open.pop_back();
+    bool const covers = !open.empty() && span.kind == SpanKind::epilogue &&
+                        open.back().kind == SpanKind::exponentials;
+    if (!open.empty() && (covers || span.end > open.back().end + kTouching)) {
+      span.begin = open.back().end;
+      if (span.end > span.begin + kTouching) rest.insert(std::move(first));
       continue;
     }
-    open.push_back(span.end);
+    open.push_back(span);
     result.push_back(std::move(span));
   }
   return result;

@@ -239,9 +239,9 @@ class Picture {
     std::set<std::string> computers;
     for (auto const& entry : shades_)
       computers.insert(trace_.tracks[static_cast<std::size_t>(entry.first)].name);
-    for (SpanKind const kind : {SpanKind::wait, SpanKind::issue, SpanKind::load, SpanKind::tensor,
-                                SpanKind::exponentials, SpanKind::epilogue, SpanKind::store,
-                                SpanKind::phase}) {
+    for (SpanKind const kind :
+         {SpanKind::wait, SpanKind::issue, SpanKind::load, SpanKind::tensor, SpanKind::exponentials,
+          SpanKind::epilogue, SpanKind::store, SpanKind::phase}) {
       for (TraceSpan const& span : trace_.spans) {
         if (span.kind != kind) continue;
         int const by = span.issuer >= 0 ? span.issuer : span.track;

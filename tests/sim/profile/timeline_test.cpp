@@ -268,18 +268,18 @@ TEST(Timeline, TheSpecialFunctionUnitsOfASchedulerServeTwoLanesACycleOfEightTheS
 
 TEST(Timeline, ARunOfExponentialsEndsWhereTheThreadsWaitOrIssue) {
   Timeline t = one_cta();
-  exponentiate(t, 0, 4, 2);                              // until 32
-  t.execute(0, 128, Instruction::shfl_sync, kHere);      // a cycle: the run goes on
-  exponentiate(t, 0, 4, 2);                              // from 33 to 65
-  t.special_function(0, 128, false);                     // 0.5 cycles, not shown
+  exponentiate(t, 0, 4, 2);                          // until 32
+  t.execute(0, 128, Instruction::shfl_sync, kHere);  // a cycle: the run goes on
+  exponentiate(t, 0, 4, 2);                          // from 33 to 65
+  t.special_function(0, 128, false);                 // 0.5 cycles, not shown
   t.wait_until(60, 0, 128, "wait for what is over", kHere);
-  exponentiate(t, 0, 4, 2);                              // until 97.5
+  exponentiate(t, 0, 4, 2);  // until 97.5
   t.wait_until(200, 0, 128, "wait", kHere);
   for (int lane = 1; lane < 32; ++lane) t.wait_until(200, 0, 128 + lane, "wait", kHere);
-  exponentiate(t, 0, 4, 2);                              // until 232
+  exponentiate(t, 0, 4, 2);  // until 232
   t.meet_all(0, 128, 128);
   t.tensor(0, 128, 128, "wgmma", 100'000, 0, false, kHere);
-  exponentiate(t, 0, 4, 2);                              // from 233 to 265
+  exponentiate(t, 0, 4, 2);  // from 233 to 265
   auto const spans = spans_of(t.finish(), "consumer 0");
   EXPECT_THAT(texts(spans), ElementsAre("exponentials 0-98", "wait 98-200", "exponentials 200-232",
                                         "issue wgmma 232-233", "exponentials 233-265"));
@@ -359,10 +359,11 @@ TEST(Trace, ChromeJsonHasAProcessForACtaAndAThreadForATrack) {
   EXPECT_EQ((*tensor)["args"]["line"], "kernel.hpp:7");
   EXPECT_NEAR((*tensor)["ts"].get<double>(), 0.611, 1e-9)
       << "601 cycles and 10 to wake, a nanosecond each";
-  EXPECT_TRUE(std::any_of(
-      json["traceEvents"].begin(), json["traceEvents"].end(), [](auto const& event) {
-        return event["ph"] == "X" && event["cat"] == "exponentials" && event["dur"] == 0.016;
-      }))
+  EXPECT_TRUE(std::any_of(json["traceEvents"].begin(), json["traceEvents"].end(),
+                          [](auto const& event) {
+                            return event["ph"] == "X" && event["cat"] == "exponentials" &&
+                                   event["dur"] == 0.016;
+                          }))
       << "16 cycles: a warp on each scheduler";
 }
 
