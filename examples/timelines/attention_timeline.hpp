@@ -10,17 +10,18 @@
 
 namespace tegula {
 
-/// The timeline of one CTA that computes `tiles` tiles of attention in bf16, each over `key_blocks`
-/// blocks of keys, in one configuration of attention_sm90. Throws sim::CheckError where the checker
-/// finds anything.
+/// The timeline of one CTA that computes `rows` rows of attention in bf16 over `key_blocks` blocks
+/// of keys, in one configuration of attention_sm90. A consumer has 64 rows of a tile: where there
+/// are fewer rows than the tile has, the last consumers have none. Throws sim::CheckError where the
+/// checker finds anything.
 template <AttentionSm90Config C>
-sim::Trace attention_timeline(int tiles, int key_blocks, std::string const& title) {
+sim::Trace attention_timeline(int rows, int key_blocks, std::string const& title) {
   static_assert(C.dtype == DType::bf16 && !C.serving);
   using Kernel = AttentionSm90<C>;
   sim::Machine machine(
       {.generation = sim::Generation::sm90,
        .trace = sim::TraceOptions{.timing = sim::timing_of(sim::Generation::sm90)}});
-  int const seq_q = tiles * block_m(C), seq_k = key_blocks * C.block_n;
+  int const seq_q = rows, seq_k = key_blocks * C.block_n;
 
   std::uint8_t const any = 0x3f;  // 0x3f3f is 0.75 in bf16
   auto const tokens = [&](int seq, int dim, TmaBoxes const& boxes, char const* name) {
@@ -41,7 +42,7 @@ sim::Trace attention_timeline(int tiles, int key_blocks, std::string const& titl
   params.k = tokens(seq_k, C.head_dim, tma_boxes(k_tile(C)), "K");
   params.v = tokens(seq_k, C.head_dim_v, tma_boxes(loaded_v_tile(C)), "V");
   params.mask = {.seq_q = seq_q, .seq_k = seq_k};
-  params.order = {.blocks = tiles};
+  params.order = {.blocks = (rows + block_m(C) - 1) / block_m(C)};
   params.scale = 0.125f;
   params.out = {.o = machine.allocate(static_cast<std::size_t>(2 * seq_q * C.head_dim_v), "O"),
                 .stride = {std::int64_t{1} * seq_q * C.head_dim_v, C.head_dim_v,

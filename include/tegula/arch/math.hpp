@@ -5,6 +5,8 @@
 #include "tegula/arch/memory_access.hpp"
 #include "tegula/macros.hpp"
 #if !TEGULA_GPU
+#include <atomic>
+
 #include "tegula/numeric/bfloat16.hpp"
 #include "tegula/numeric/float8.hpp"
 #include "tegula/numeric/half.hpp"
@@ -15,6 +17,16 @@
 /// volatile: the compiler may move or merge them.
 namespace tegula {
 
+#if !TEGULA_GPU
+namespace detail {
+/// Charges the running thread for an instruction of the special-function units, where time is kept.
+inline void charge_special_function(bool exponential = false) {
+  if (sim::timed_clusters.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    sim::special_function(exponential);
+}
+}  // namespace detail
+#endif
+
 /// 2^x, approximate; subnormal arguments and results are flushed to zero.
 TEGULA_DEVICE float ex2_approx_ftz(float x) {
 #if TEGULA_GPU
@@ -22,6 +34,7 @@ TEGULA_DEVICE float ex2_approx_ftz(float x) {
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
   return r;
 #else
+  detail::charge_special_function(true);
   return sim::ex2_approx_ftz(x);
 #endif
 }
@@ -33,6 +46,7 @@ TEGULA_DEVICE float lg2_approx_ftz(float x) {
   asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
   return r;
 #else
+  detail::charge_special_function();
   return sim::lg2_approx_ftz(x);
 #endif
 }
@@ -44,6 +58,7 @@ TEGULA_DEVICE float rcp_approx_ftz(float x) {
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
   return r;
 #else
+  detail::charge_special_function();
   return sim::rcp_approx_ftz(x);
 #endif
 }
@@ -55,6 +70,7 @@ TEGULA_DEVICE float rsqrt_approx_ftz(float x) {
   asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
   return r;
 #else
+  detail::charge_special_function();
   return sim::rsqrt_approx_ftz(x);
 #endif
 }
@@ -66,6 +82,7 @@ TEGULA_DEVICE float tanh_approx(float x) {
   asm("tanh.approx.f32 %0, %1;" : "=f"(r) : "f"(x));
   return r;
 #else
+  detail::charge_special_function();
   return sim::tanh_approx(x);
 #endif
 }

@@ -252,6 +252,11 @@ void touch_register(void const* place, SourceLocation where);
 enum class FragmentUse { copied, assigned, destroyed };
 void use_fragment(void const* first, int bytes, FragmentUse use) noexcept;
 
+// The special-function units. Their instructions move no bytes and order nothing: the machine
+// computes them without knowing who asks. Only who keeps time is told: how many clusters do, of all
+// machines, and that the running thread executes one; `exponential`: an ex2.
+inline std::atomic<int> timed_clusters{0};
+void special_function(bool exponential);
 float ex2_approx_ftz(float x);
 float lg2_approx_ftz(float x);
 float rcp_approx_ftz(float x);

@@ -22,6 +22,10 @@ struct Timing {
   double tensor_rate = 2048;
   /// The share of tensor_rate that mma.sync reaches: docs/performance.md, "mma ceiling".
   double mma_sync_share = 0.62;
+  /// Lanes that the special-function units serve a cycle, 4 for each of an SM's four schedulers: an
+  /// ex2 of a warp takes 8 cycles. (CUDA C++ Programming Guide, "Arithmetic Instructions", compute
+  /// capability 9.0; 3.9 TFLOPS in the paper of FlashAttention-3 are 132 SMs' at 1.83 GHz.)
+  double special_rate = 16;
   /// Bytes of shared memory that wgmma reads a cycle. A (64 rows) and B (n rows) of 32 bytes are
   /// read for each instruction, which is why n below 64 does not reach the tensor cores' rate.
   double shared_bytes = 128;
@@ -72,10 +76,13 @@ enum class SpanKind : std::uint8_t {
   wait,      ///< a thread waits: for an mbarrier, a barrier, its wgmma or copies
   issue,     ///< a thread issues wgmma or copies
   epilogue,  ///< threads that have computed handle the result: from their first access to the last
-  load,      ///< bytes arrive in shared memory
-  store,     ///< bytes leave shared memory
-  tensor,    ///< the tensor cores work
-  phase,     ///< an mbarrier's phase, of parity 0 or 1, from the end of the one before to its own
+  /// threads compute exponentials: from the first to the last that no wait and no issue comes
+  /// between
+  exponentials,
+  load,    ///< bytes arrive in shared memory
+  store,   ///< bytes leave shared memory
+  tensor,  ///< the tensor cores work
+  phase,   ///< an mbarrier's phase, of parity 0 or 1, from the end of the one before to its own
 };
 
 /// "wait", "issue", ...

@@ -26,8 +26,6 @@ namespace tegula::sim {
 namespace {
 
 constexpr Instruction kMma = Instruction::tcgen05_mma;
-/// Columns of tensor memory that a row of A takes: 32 bytes.
-constexpr int kColumnsOfA = kWgmmaRowBytes / 4;
 
 /// Where the rows of D, or of A, lie, counted from the address's lane: PTX ISA, "Data path layout
 /// organization" (of one CTA layouts D and F, weight-stationary E and G; of a pair A and B).

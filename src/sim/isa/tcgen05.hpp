@@ -4,9 +4,13 @@
 
 #include "isa/shared_operand.hpp"
 #include "machine/cta.hpp"
+#include "tegula/sim/arithmetic.hpp"
 
 /// What the families of instructions on tensor memory share.
 namespace tegula::sim {
+
+/// Columns of tensor memory that a row of A takes: 32 bytes.
+inline constexpr int kColumnsOfA = kWgmmaRowBytes / 4;
 
 /// Ends the cluster where its generation has no tensor memory.
 void check_tcgen05(Cta& cta, Instruction instruction, SourceLocation where);

@@ -24,8 +24,6 @@ namespace {
 
 constexpr Instruction kScaledMma = Instruction::tcgen05_mma;
 constexpr std::uint8_t kAllLanes = 0xff;
-/// Columns of tensor memory that a row of A takes: 32 bytes.
-constexpr int kColumnsOfA = kWgmmaRowBytes / 4;
 
 /// The scales of an operand.
 struct Scales {

@@ -97,6 +97,10 @@ void Observers::worked(Instruction instruction, SourceLocation where, Work const
   list_->counting.worked(instruction, where, work);
 }
 
+void Observers::special_function(Cta& cta, bool exponential) {
+  list_->time.special_function(cta, exponential);
+}
+
 // Accesses to memory, and what orders them.
 
 void Observers::shared_accessed(Cta& cta, SharedAccess const& access) {

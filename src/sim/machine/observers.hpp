@@ -117,6 +117,9 @@ class Observers {
                       SourceLocation where);
   void mma_executed(Cta& cta, Warp const& warp, int multiply_adds, SourceLocation where);
   void worked(Instruction instruction, SourceLocation where, Work const& work);
+  /// The current thread executes an instruction of the special-function units; `exponential`:
+  /// an ex2.
+  void special_function(Cta& cta, bool exponential);
 
   // Accesses to memory.
 

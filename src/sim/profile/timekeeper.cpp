@@ -11,8 +11,12 @@
 
 namespace tegula::sim {
 
+Timekeeper::Charges::Charges() { timed_clusters.fetch_add(1, std::memory_order_relaxed); }
+Timekeeper::Charges::~Charges() { timed_clusters.fetch_sub(1, std::memory_order_relaxed); }
+
 void Timekeeper::start(Cluster const& cluster) {
   timeline_.reset();
+  charges_.reset();
   gates_.clear();
   traced_ = cluster.timed();
   if (!traced_) return;
@@ -27,11 +31,13 @@ void Timekeeper::start(Cluster const& cluster) {
       [&](int warp) {
         return role != nullptr ? std::string(role(warp)) : fmt::format("warp {}", warp);
       });
+  charges_ = std::make_unique<Charges>();
 }
 
 void Timekeeper::finish() {
   if (timeline_ != nullptr) trace_ = timeline_->finish();
   timeline_.reset();
+  charges_.reset();
 }
 
 double Timekeeper::clock(Thread const& thread) const {
@@ -66,6 +72,11 @@ void Timekeeper::warpgroup_executed(Cta const& cta, int first_warp, Instruction 
 void Timekeeper::mma_executed(Cta const& cta, Warp const& warp, int multiply_adds,
                               SourceLocation where) {
   timeline_->mma_sync(cta.rank(), 32 * warp.index, multiply_adds, where);
+}
+
+void Timekeeper::special_function(Cta const& cta, bool exponential) {
+  Thread const& self = cta.current_thread();
+  timeline_->special_function(self.cta->rank(), self.index, exponential);
 }
 
 void Timekeeper::pass_warp(TimeGate const& gate, std::int64_t phase, Cta const& cta,

@@ -31,6 +31,7 @@ class Timekeeper {
   void warpgroup_executed(Cta const& cta, int first_warp, Instruction instruction,
                           SourceLocation where);
   void mma_executed(Cta const& cta, Warp const& warp, int multiply_adds, SourceLocation where);
+  void special_function(Cta const& cta, bool exponential);
 
   void barrier_arrived(Cta const& cta, int id);
   void barrier_completed(Cta const& cta, int id);
@@ -56,7 +57,14 @@ class Timekeeper {
   void pass_warp(TimeGate const& gate, std::int64_t phase, Cta const& cta, Warp const& warp,
                  SourceLocation where);
 
+  /// While it is there, the special-function units' instructions are charged for.
+  struct Charges {
+    Charges();
+    ~Charges();
+  };
+
   std::unique_ptr<Timeline> timeline_;
+  std::unique_ptr<Charges> charges_;                         ///< where there is a timeline
   std::map<std::pair<int, std::uint32_t>, TimeGate> gates_;  ///< of mbarriers, by CTA and address
   Trace trace_;
   bool traced_ = false;

@@ -100,6 +100,14 @@ void Timeline::close_epilogue(Thread& thread) {
   thread.epilogue_end = -1;
 }
 
+/// The thread waits or issues: a run of exponentials is over.
+void Timeline::close_exponentials(Thread& thread) {
+  if (thread.exponentials_end < 0) return;
+  record(thread.track, SpanKind::exponentials, "exponentials", thread.exponentials_begin,
+         thread.exponentials_end, {});
+  thread.exponentials_end = -1;
+}
+
 void Timeline::meet(int cta, int first_thread, std::uint32_t lanes) {
   double latest = 0;
   for (std::uint32_t rest = lanes; rest != 0; rest &= rest - 1)
@@ -127,12 +135,13 @@ void Timeline::wait_until(double time, int cta, int thread, std::string const& n
                           SourceLocation where) {
   Thread& own = self(cta, thread);
   if (time <= own.clock) return;
+  close_exponentials(own);
   record(own.track, SpanKind::wait, name, own.clock, time, where);
   own.clock = time;
 }
 
-void Timeline::issue_span(Thread const& thread, std::string name, double begin,
-                          SourceLocation where) {
+void Timeline::issue_span(Thread& thread, std::string name, double begin, SourceLocation where) {
+  close_exponentials(thread);
   record(thread.track, SpanKind::issue, std::move(name), begin, thread.clock, where);
 }
 
@@ -202,6 +211,7 @@ double Timeline::tensor(int cta, int first_thread, int threads, std::string cons
   Engines& engines = engines_[static_cast<std::size_t>(cta)];
   for (int t = 0; t < threads; ++t) {
     Thread& thread = self(cta, first_thread + t);
+    close_exponentials(thread);
     bool const had_epilogue = thread.epilogue_end >= 0;
     close_epilogue(thread);
     if (!accumulates && (thread.accumulated || had_epilogue || thread.results < 0))
@@ -214,9 +224,11 @@ double Timeline::tensor(int cta, int first_thread, int threads, std::string cons
   double const end =
       start + std::max(multiply_adds / timing_.tensor_rate, operand_bytes / timing_.shared_bytes);
   engines.tensor = end;
-  // One is taken in while another works; the next must wait until that one has begun.
-  double const taken = std::max(issued + timing_.issue, start);
-  for (int t = 0; t < threads; ++t) self(cta, first_thread + t).clock = taken;
+  // Of tcgen05.mma one is taken in while another works; the next must wait until that one has
+  // begun. A warpgroup goes on at once: what it has issued queues up.
+  double const taken = issued + timing_.issue;
+  for (int t = 0; t < threads; ++t)
+    self(cta, first_thread + t).clock = threads > 1 ? taken : std::max(taken, start);
   issue_span(own, "issue " + name, issued, where);
   record(engines.tensor_track, SpanKind::tensor, fmt::format("{} {}", name, own.results), start,
          end, where, own.track);
@@ -233,11 +245,23 @@ void Timeline::mma_sync(int cta, int first_thread, double multiply_adds, SourceL
   double const taken = std::max(own.clock + timing_.issue, start);
   for (int lane = 0; lane < 32; ++lane) {
     Thread& thread = self(cta, first_thread + lane);
+    close_exponentials(thread);
     close_epilogue(thread);
     thread.clock = taken;
   }
   record(engines.quarter_track[quarter], SpanKind::tensor, "mma.sync", start, end, where,
          own.track);
+}
+
+void Timeline::special_function(int cta, int thread, bool exponential) {
+  Thread& own = self(cta, thread);
+  double& free =
+      engines_[static_cast<std::size_t>(cta)].special[static_cast<std::size_t>(thread / 32 % 4)];
+  double const start = std::max(own.clock, free);
+  own.clock = free = start + 4 / timing_.special_rate;
+  if (!exponential) return;
+  if (own.exponentials_end < 0) own.exponentials_begin = start;
+  own.exponentials_end = own.clock;
 }
 
 void Timeline::record(int track, SpanKind kind, std::string name, double begin, double end,
@@ -255,8 +279,11 @@ struct ByTime {
 };
 
 /// Whether the span stands for instructions that its threads execute together, or for one thread's:
-/// such spans are counted when they are joined. The others are the same wait of many threads.
-bool counted(SpanKind kind) { return kind != SpanKind::wait && kind != SpanKind::epilogue; }
+/// such spans are counted when they are joined. The others are the same wait, or the same work, of
+/// many threads.
+bool counted(SpanKind kind) {
+  return kind != SpanKind::wait && kind != SpanKind::epilogue && kind != SpanKind::exponentials;
+}
 
 /// Joins spans of one track that show the same and touch or overlap: the threads of a role that
 /// wait together, instructions of one kind one after another.
@@ -278,21 +305,24 @@ std::vector<TraceSpan> joined(std::vector<TraceSpan> const& by_time) {
   return result;
 }
 
-/// Moves the begin of a span that would reach out of the one it begins in to that one's end.
+/// Moves the begin of a span that would reach out of the one it begins in to that one's end; and of
+/// an epilogue that begins among exponentials, which would cover them.
 std::vector<TraceSpan> nested(std::vector<TraceSpan> const& spans) {
   std::multiset<TraceSpan, ByTime> rest(spans.begin(), spans.end());
   std::vector<TraceSpan> result;
-  std::vector<double> open;  // ends of the spans that the next one may lie in, inner ones last
+  std::vector<TraceSpan> open;  // what the next one may lie in, inner ones last
   while (!rest.empty()) {
     auto first = rest.extract(rest.begin());
     TraceSpan& span = first.value();
-    while (!open.empty() && open.back() <= span.begin + kTouching) open.pop_back();
-    if (!open.empty() && span.end > open.back() + kTouching) {
-      span.begin = open.back();
-      rest.insert(std::move(first));
+    while (!open.empty() && open.back().end <= span.begin + kTouching) open.pop_back();
+    bool const covers = !open.empty() && span.kind == SpanKind::epilogue &&
+                        open.back().kind == SpanKind::exponentials;
+    if (!open.empty() && (covers || span.end > open.back().end + kTouching)) {
+      span.begin = open.back().end;
+      if (span.end > span.begin + kTouching) rest.insert(std::move(first));
       continue;
     }
-    open.push_back(span.end);
+    open.push_back(span);
     result.push_back(std::move(span));
   }
   return result;
@@ -301,7 +331,7 @@ std::vector<TraceSpan> nested(std::vector<TraceSpan> const& spans) {
 }  // namespace
 
 Trace Timeline::finish() {
-  for (Thread& thread : threads_) close_epilogue(thread);
+  for (Thread& thread : threads_) close_exponentials(thread), close_epilogue(thread);
   std::sort(spans_.begin(), spans_.end(), ByTime{});
   std::vector<std::vector<TraceSpan>> by_track(tracks_.size());
   // shown: it has spans, or is what another's span was issued by

@@ -75,7 +75,8 @@ class Timeline {
   /// A cp.async.
   double copy(int cta, int thread, double bytes, SourceLocation where);
   /// A wgmma or tcgen05.mma of `operand_bytes` read from shared memory, by the warpgroup, or the
-  /// thread, whose first thread is given. Its threads go on when the tensor cores accept it.
+  /// thread, whose first thread is given. A warpgroup goes on when it has issued it, a thread when
+  /// the tensor cores accept it.
   /// `accumulates`: it adds to what is there; one that does not begins the threads' next result.
   double tensor(int cta, int first_thread, int threads, std::string const& name,
                 double multiply_adds, double operand_bytes, bool accumulates, SourceLocation where);
@@ -84,6 +85,9 @@ class Timeline {
   double tensor_memory(int cta, int thread, double bytes, SourceLocation where);
   /// An mma.sync of the warp with that first thread; its threads wait for the result.
   void mma_sync(int cta, int first_thread, double multiply_adds, SourceLocation where);
+  /// An instruction of the special-function units by the thread, for itself: the units of its
+  /// warp's scheduler serve one lane after another. `exponential`: the picture shows it.
+  void special_function(int cta, int thread, bool exponential);
 
   /// What was recorded, spans joined: those of one track nest or lie one after another.
   Trace finish();
@@ -99,6 +103,8 @@ class Timeline {
     double epilogue_begin = 0;
     double epilogue_end = -1;  ///< negative: none is open
     SourceLocation epilogue_where;
+    double exponentials_begin = 0;
+    double exponentials_end = -1;  ///< negative: none since it last waited or issued
   };
   struct Engines {
     double tma = 0;                      ///< the TMA engine fetches
@@ -106,6 +112,7 @@ class Timeline {
     double store = 0;                    ///< bytes leave
     double tensor = 0;                   ///< the four tensor cores, for wgmma
     std::array<double, 4> quarter = {};  ///< each of them, for mma.sync
+    std::array<double, 4> special = {};  ///< the special-function units of each scheduler
     int load_track, store_track, copy_track, tensor_track;
     std::array<int, 4> quarter_track;
   };
@@ -120,8 +127,9 @@ class Timeline {
               SourceLocation where, int issuer = -1);
   void touch_result(Thread& thread, double begin, SourceLocation where);
   void close_epilogue(Thread& thread);
+  void close_exponentials(Thread& thread);
   void add_phases(TraceTrack const& of_cta, Trace& trace);
-  void issue_span(Thread const& thread, std::string name, double begin, SourceLocation where);
+  void issue_span(Thread& thread, std::string name, double begin, SourceLocation where);
 
   Timing timing_;
   double l2_share_;  ///< bytes a cycle that one SM exchanges with L2

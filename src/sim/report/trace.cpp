@@ -18,6 +18,8 @@ char const* to_string(SpanKind kind) {
       return "issue";
     case SpanKind::epilogue:
       return "epilogue";
+    case SpanKind::exponentials:
+      return "exponentials";
     case SpanKind::load:
       return "load";
     case SpanKind::store:

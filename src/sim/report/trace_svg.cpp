@@ -32,7 +32,7 @@ constexpr std::array<Shades, 4> kComputers = {{{"#2f6fb3", "#a9cbeb"},
                                                {"#3d8f5f", "#a8dbbd"},
                                                {"#8d5bb0", "#d5bde6"}}};
 constexpr char const *kLoad = "#5fa777", *kStore = "#b56bb0", *kWait = "#e6e9ec",
-                     *kIssue = "#5b6875";
+                     *kIssue = "#5b6875", *kExponentials = "#c8506a";
 /// An mbarrier's phases, by parity.
 constexpr std::array<char const*, 2> kPhases = {"#cfe3d6", "#86b99b"};
 
@@ -149,6 +149,8 @@ class Picture {
         return kWait;
       case SpanKind::issue:
         return kIssue;
+      case SpanKind::exponentials:
+        return kExponentials;
       case SpanKind::load:
         return kLoad;
       case SpanKind::store:
@@ -220,6 +222,7 @@ class Picture {
 
   /// What follows the first word, which the colour says too.
   static std::string_view short_name(TraceSpan const& span) {
+    if (span.kind == SpanKind::exponentials) return "exp";
     std::string_view const name = span.name;
     std::size_t const space = name.find(' ');
     return space == std::string_view::npos ? std::string_view{} : name.substr(space + 1);
@@ -236,8 +239,9 @@ class Picture {
     std::set<std::string> computers;
     for (auto const& entry : shades_)
       computers.insert(trace_.tracks[static_cast<std::size_t>(entry.first)].name);
-    for (SpanKind const kind : {SpanKind::wait, SpanKind::issue, SpanKind::load, SpanKind::tensor,
-                                SpanKind::epilogue, SpanKind::store, SpanKind::phase}) {
+    for (SpanKind const kind :
+         {SpanKind::wait, SpanKind::issue, SpanKind::load, SpanKind::tensor, SpanKind::exponentials,
+          SpanKind::epilogue, SpanKind::store, SpanKind::phase}) {
       for (TraceSpan const& span : trace_.spans) {
         if (span.kind != kind) continue;
         int const by = span.issuer >= 0 ? span.issuer : span.track;
@@ -250,6 +254,9 @@ class Picture {
             break;
           case SpanKind::issue:
             add(kIssue, "issues");
+            break;
+          case SpanKind::exponentials:
+            add(kExponentials, "exponentials");
             break;
           case SpanKind::load:
             add(kLoad, "bytes arrive");

@@ -26,6 +26,7 @@ Timing round_timing() {
   Timing t;
   t.tensor_rate = 1000;
   t.mma_sync_share = 0.5;
+  t.special_rate = 8;
   t.shared_bytes = 100;
   t.tma_latency = 500;
   t.l2_bytes = 10;
@@ -65,16 +66,25 @@ std::vector<std::string> texts(std::vector<TraceSpan> const& spans) {
   return result;
 }
 
-TEST(Timeline, AWarpgroupGoesOnWhenTheTensorCoresTakeItsWgmma) {
+TEST(Timeline, WgmmaQueueUpAndTheirWarpgroupGoesOn) {
   Timeline t = one_cta();
   EXPECT_EQ(t.tensor(0, 128, 128, "wgmma", 100'000, 0, false, kHere), 100);
-  EXPECT_EQ(t.clock(0, 128), 1) << "taken in at once";
+  EXPECT_EQ(t.clock(0, 128), 1);
   EXPECT_EQ(t.tensor(0, 128, 128, "wgmma", 100'000, 0, true, kHere), 200);
-  EXPECT_EQ(t.clock(0, 255), 100) << "when the one before is done";
+  EXPECT_EQ(t.clock(0, 255), 2) << "though the one before is not done";
   EXPECT_EQ(t.tensor(0, 256, 128, "wgmma", 100'000, 0, false, kHere), 300)
       << "the tensor cores are the SM's";
-  EXPECT_EQ(t.clock(0, 256), 200);
+  EXPECT_EQ(t.clock(0, 256), 1);
   EXPECT_EQ(t.clock(0, 0), 0);
+}
+
+TEST(Timeline, AThreadGoesOnWhenTheTensorCoresBeginItsMma) {
+  Timeline t = one_cta();
+  EXPECT_EQ(t.tensor(0, 128, 1, "mma", 100'000, 0, false, kHere), 100);
+  EXPECT_EQ(t.clock(0, 128), 1) << "taken in at once";
+  EXPECT_EQ(t.tensor(0, 128, 1, "mma", 100'000, 0, true, kHere), 200);
+  EXPECT_EQ(t.clock(0, 128), 100) << "when the one before is done";
+  EXPECT_EQ(t.clock(0, 129), 0);
 }
 
 TEST(Timeline, AnInstructionThatReadsMoreThanItMultipliesIsBoundBySharedMemory) {
@@ -235,6 +245,48 @@ TEST(Timeline, MmaSyncKeepsAQuarterOfTheTensorCoresBusy) {
       << "a track whose warps only issued is shown too";
 }
 
+/// Each lane of the warp computes so many exponentials, one lane after another, and they meet.
+double exponentiate(Timeline& t, int cta, int warp, int count) {
+  for (int lane = 0; lane < 32; ++lane) {
+    for (int i = 0; i < count; ++i) t.special_function(cta, 32 * warp + lane, true);
+  }
+  t.meet(cta, 32 * warp, 0xffffffffu);
+  return t.clock(cta, 32 * warp);
+}
+
+TEST(Timeline, TheSpecialFunctionUnitsOfASchedulerServeTwoLanesACycleOfEightTheSmServes) {
+  Timeline t({.timing = round_timing()}, {{0, 0, 0}, {1, 0, 0}}, 1, 288, role);
+  EXPECT_EQ(exponentiate(t, 0, 0, 4), 64) << "a warp's lanes: 32 * 4 / 2";
+  EXPECT_EQ(exponentiate(t, 0, 4, 4), 128) << "warp 4 has warp 0's scheduler";
+  EXPECT_EQ(exponentiate(t, 0, 8, 1), 144) << "and so has warp 8";
+  EXPECT_EQ(exponentiate(t, 0, 5, 4), 64) << "warp 5 has another";
+  EXPECT_EQ(exponentiate(t, 1, 0, 4), 64) << "each CTA has its own SM";
+  t.wait_until(500, 0, 32, "wait", kHere);
+  t.special_function(0, 32, false);
+  EXPECT_EQ(t.clock(0, 32), 500.5) << "the units were idle meanwhile";
+}
+
+TEST(Timeline, ARunOfExponentialsEndsWhereTheThreadsWaitOrIssue) {
+  Timeline t = one_cta();
+  exponentiate(t, 0, 4, 2);                          // until 32
+  t.execute(0, 128, Instruction::shfl_sync, kHere);  // a cycle: the run goes on
+  exponentiate(t, 0, 4, 2);                          // from 33 to 65
+  t.special_function(0, 128, false);                 // 0.5 cycles, not shown
+  t.wait_until(60, 0, 128, "wait for what is over", kHere);
+  exponentiate(t, 0, 4, 2);  // until 97.5
+  t.wait_until(200, 0, 128, "wait", kHere);
+  for (int lane = 1; lane < 32; ++lane) t.wait_until(200, 0, 128 + lane, "wait", kHere);
+  exponentiate(t, 0, 4, 2);  // until 232
+  t.meet_all(0, 128, 128);
+  t.tensor(0, 128, 128, "wgmma", 100'000, 0, false, kHere);
+  exponentiate(t, 0, 4, 2);  // from 233 to 265
+  auto const spans = spans_of(t.finish(), "consumer 0");
+  EXPECT_THAT(texts(spans), ElementsAre("exponentials 0-98", "wait 98-200", "exponentials 200-232",
+                                        "issue wgmma 232-233", "exponentials 233-265"));
+  EXPECT_EQ(spans[0].kind, SpanKind::exponentials);
+  EXPECT_EQ(spans[0].count, 1) << "not as many as there are lanes";
+}
+
 /// Whether the spans of each track lie one after another or within each other.
 void expect_nested(Trace const& trace) {
   for (std::size_t i = 0; i < trace.spans.size(); ++i) {
@@ -272,6 +324,7 @@ Trace some_trace() {
     for (int i = 0; i < 128; ++i) t.pass(full, 0, 0, first + i, kHere);
     double const done = t.tensor(0, first, 128, "wgmma", 100'000, 0, false, kHere);
     for (int i = 0; i < 128; ++i) t.wait_until(done, 0, first + i, "wait wgmma", kHere);
+    for (int i = 0; i < 128; ++i) t.special_function(0, first + i, true);
     for (int i = 0; i < 128; ++i) t.execute(0, first + i, Instruction::stmatrix, kHere);
     t.store(0, first, 400, "D", kHere);
   }
@@ -306,6 +359,12 @@ TEST(Trace, ChromeJsonHasAProcessForACtaAndAThreadForATrack) {
   EXPECT_EQ((*tensor)["args"]["line"], "kernel.hpp:7");
   EXPECT_NEAR((*tensor)["ts"].get<double>(), 0.611, 1e-9)
       << "601 cycles and 10 to wake, a nanosecond each";
+  EXPECT_TRUE(std::any_of(json["traceEvents"].begin(), json["traceEvents"].end(),
+                          [](auto const& event) {
+                            return event["ph"] == "X" && event["cat"] == "exponentials" &&
+                                   event["dur"] == 0.016;
+                          }))
+      << "16 cycles: a warp on each scheduler";
 }
 
 TEST(Trace, SharesAreOfTheTracksOwnTime) {
@@ -333,7 +392,7 @@ TEST(Trace, SvgShowsEverySpanWithATooltipAndEscapesNames) {
   EXPECT_THAT(svg, HasSubstr("Demo&lt;int&gt;"));
   for (std::string const text :
        {"CTA (2, 0, 0)", ">producer<", ">consumer 1<", ">TMA store<",
-        ">tensor cores for consumer 1<", ">epilogue of consumer 0<", ">cycles<"})
+        ">tensor cores for consumer 1<", ">epilogue of consumer 0<", ">exponentials<", ">cycles<"})
     EXPECT_THAT(svg, HasSubstr(text));
 }
 
@@ -364,6 +423,24 @@ TEST(Trace, SvgIsToScale) {
   ASSERT_EQ(boxes.size(), 2u);
   EXPECT_NEAR(boxes[0].second, 250, 0.2);
   EXPECT_NEAR(boxes[1].first - boxes[0].first, 750, 0.2);
+}
+
+TEST(Trace, SvgNamesExponentialsAsFarAsThereIsRoom) {
+  Trace trace;
+  trace.tracks = {{{0, 0, 0}, 0, "c"}};
+  trace.spans = {{0, SpanKind::exponentials, "exponentials", 0, 200, -1, 1, {}},
+                 {0, SpanKind::exponentials, "exponentials", 900, 930, -1, 1, {}},
+                 {0, SpanKind::exponentials, "exponentials", 990, 1000, -1, 1, {}}};
+  std::string const svg = to_svg(trace, 1000);
+  EXPECT_EQ(rectangles(svg, "#c8506a").size(), 3u);
+  auto const count = [&](std::string const& text) {
+    std::size_t found = 0;
+    for (std::size_t at = svg.find(text); at != std::string::npos; at = svg.find(text, at + 1))
+      ++found;
+    return found;
+  };
+  EXPECT_EQ(count(">exponentials<"), 2u) << "of the legend and of the widest";
+  EXPECT_EQ(count(">exp<"), 1u) << "of the one of 30 pixels; 10 are too few";
 }
 
 }  // namespace

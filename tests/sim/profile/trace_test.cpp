@@ -12,6 +12,7 @@
 #include "tegula/arch/cp_async.hpp"
 #include "tegula/arch/fence.hpp"
 #include "tegula/arch/global.hpp"
+#include "tegula/arch/math.hpp"
 #include "tegula/arch/mbarrier.hpp"
 #include "tegula/arch/shared.hpp"
 #include "tegula/arch/special_registers.hpp"
@@ -235,6 +236,48 @@ TEST(TraceOfALaunch, ACopyByThreadsTakesItsLatency) {
   auto const wait = spans(trace, "warp 0", "wait cp.async");
   ASSERT_EQ(wait.size(), 1u);
   EXPECT_DOUBLE_EQ(wait[0].end, copies[0].end) << "the last lane's";
+}
+
+/// The warps of a mask compute sixteen exponentials a lane, and a reciprocal.
+template <std::uint32_t Warps> struct Exponentiates {
+  using Params = Words;
+  static constexpr int threads = 256;
+  struct SharedStorage {};
+  TEGULA_DEVICE void operator()(Params const& p, SharedStorage&) const {
+    float sum = 0;
+    if ((Warps >> thread_idx() / 32 & 1) != 0) {
+      for (int i = 0; i < 16; ++i) sum += ex2_approx_ftz(static_cast<float>(i - lane_id()));
+      warp::sync();
+      sum = rcp_approx_ftz(sum);
+    }
+    st_global(p.out + thread_idx(), __builtin_bit_cast(std::uint32_t, sum));
+  }
+};
+
+template <std::uint32_t Warps> double exponentials_end(std::string const& warp) {
+  auto const found = spans(trace_of<Exponentiates<Warps>>(), warp, "exponentials");
+  EXPECT_EQ(found.size(), 1u) << "32 lanes, one after another, are one span";
+  return found.empty() ? 0 : found[0].end;
+}
+
+TEST(TraceOfALaunch, WarpsOfOneSchedulerShareItsSpecialFunctionUnits) {
+  double const alone = 16 * 32 * 4 / kTiming.special_rate;
+  EXPECT_DOUBLE_EQ(exponentials_end<0b1>("warp 0"), alone);
+  EXPECT_DOUBLE_EQ(exponentials_end<0b1111>("warp 3"), alone) << "each scheduler has a warp";
+  EXPECT_DOUBLE_EQ(
+      std::max(exponentials_end<0b10001>("warp 0"), exponentials_end<0b10001>("warp 4")),
+      2 * alone);
+}
+
+TEST(TraceOfALaunch, ChargesExponentialsAndChangesNothingElse) {
+  auto const [plain, plain_out] = run<Exponentiates<0b10011>>({});
+  EXPECT_EQ(sim::timed_clusters.load(), 0);
+  auto const [report, out] = run<Exponentiates<0b10011>>(traced());
+  EXPECT_EQ(sim::timed_clusters.load(), 0) << "the launch that kept time is over";
+  EXPECT_EQ(out, plain_out);
+  EXPECT_EQ(report.text(), plain.text());
+  EXPECT_EQ(report.total.instructions, plain.total.instructions);
+  EXPECT_EQ(ex2_approx_ftz(3.0f), 8.0f) << "outside of a launch nobody is charged";
 }
 
 /// Two CTAs meet; CTA 1 reads global memory before.
