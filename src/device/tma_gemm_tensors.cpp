@@ -36,10 +36,8 @@ std::vector<sim::GlobalTensor> describe_tma_gemm(Major a_major, Major b_major,
   add_operand(spec.transposed ? kA : kB, p.b, b_major, p.n, p.b_batched);
   auto const d = sim::decode(e.d.whole);
   if (spec.transposed) {
-    if (d && d->rank == 3)
-      tensors.push_back(
-          Matrices{out, d->address, p.n, p.m, stride(*d, 1), 1, batches, stride(*d, 2)}.as(
-              kD, Coverage::written));
+    tensors.push_back(Matrices{out, e.d_address, p.n, p.m, e.ldd, 1, batches, e.d_batch_stride}.as(
+        kD, Coverage::written));
   } else if (columns_by_tma(p.n, store_unit(out)) < p.n) {
     tensors.push_back(Matrices{out, e.d_address, p.m, p.n, e.ldd, 1, batches, e.d_batch_stride}.as(
         kD, Coverage::written));

@@ -55,19 +55,59 @@ TEST(GemmPlan, MakesParametersForEveryConfiguration) {
     EXPECT_EQ(p.schedule.tiling.tiles, choice.tiling.tiles);
     EXPECT_EQ(p.schedule.clusters, choice.clusters);
     auto const map = [](TensorMap const& m) { return *sim::decode(m); };
-    TensorMapDescription const of_a = map(p.problem.a), of_b = map(p.problem.b),
-                               of_d = map(p.epilogue.d.whole);
+    TensorMapDescription const of_a = map(p.problem.a), of_b = map(p.problem.b);
     EXPECT_EQ(box_bytes(of_a) * a_fetch(c).boxes_mn, 128 * c.block_m) << to_string(c);
     EXPECT_EQ(box_bytes(of_b) * b_fetch(c).boxes_mn, 128 * c.block_n) << to_string(c);
     EXPECT_EQ(of_a.swizzle, TmaSwizzle::b128);
     EXPECT_EQ(of_a.extents[2], 1);
     EXPECT_EQ(of_b.extents[2], 2);
+    if (c.transposed) {  // stored without TMA
+      EXPECT_EQ(p.epilogue.d_address, d.data());
+      EXPECT_EQ(p.epilogue.ldd, 48);
+      EXPECT_EQ(p.epilogue.d_batch_stride, 32 * 48);
+      continue;
+    }
+    TensorMapDescription const of_d = map(p.epilogue.d.whole);
     EXPECT_EQ(of_d, map(p.epilogue.c.whole));
-    EXPECT_EQ(span_bytes(of_d.swizzle),
-              (c.transposed ? 64 : store_n(epilogue(c))) * bits(c.out) / 8);
-    EXPECT_EQ(of_d.extents[c.transposed ? 1 : 0], 32);
-    EXPECT_EQ(of_d.extents[c.transposed ? 0 : 1], 48);
+    EXPECT_EQ(span_bytes(of_d.swizzle), store_n(epilogue(c)) * bits(c.out) / 8);
+    EXPECT_EQ(of_d.extents[0], 32);
+    EXPECT_EQ(of_d.extents[1], 48);
   }
+}
+
+// Peers that share an operand's tile share its last one, too: each has an equal part of the rows
+// that there are.
+TEST(GemmPlan, PeersShareTheRowsOfAnOperandsLastTile) {
+  Machine const machine = Machine::simulated(Arch::sm90);
+  Buffer<float> const any(machine, 16, "any");
+  int tried = 0;
+  for (int i = 0; i < static_cast<int>(configurations(gemm_sm90).size()); ++i) {
+    GemmSm90Config const& c = configuration(gemm_sm90, i);
+    TmaBoxes const boxes = b_fetch(c);
+    if (c.a != DType::bf16 || c.out != DType::bf16 || c.a_major != Major::k ||
+        c.b_major != Major::k || c.activates || c.narrow_n > 0 || boxes.peers == 1)
+      continue;
+    ++tried;
+    for (int const rest : {1, c.block_n / 2 + 1, c.block_n - 1, c.block_n}) {
+      GemmArguments g = {.m = c.block_m * c.cluster_m,
+                         .n = 3 * c.block_n + rest,
+                         .k = 64 * 2000 * c.split_k,
+                         .a = any.data(),
+                         .b = any.data(),
+                         .d = any.data()};
+      g.ldd = 4096;
+      if (c.transposed) g = exchanged(g);
+      GemmSm90Problem const p =
+          lower(machine, g, choose_gemm(g, kH100, {.kernel = gemm_sm90, .configuration = i}))
+              .problem;
+      int const rows = (rest + boxes.peers - 1) / boxes.peers;
+      EXPECT_EQ(p.unloaded_b, c.block_n - rows * boxes.peers) << to_string(c) << ", " << rest;
+      if (p.unloaded_b > 0) {
+        EXPECT_EQ(sim::decode(p.b_last)->box[1], rows) << to_string(c) << ", " << rest;
+      }
+    }
+  }
+  EXPECT_GT(tried, 2);
 }
 
 // Of an operand's last tile, boxes bring the rows that there are, where that pays: many rows of

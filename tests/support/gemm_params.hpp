@@ -82,19 +82,19 @@ GemmSm90Params independent_params(GemmSm90Config const& config, GemmArguments co
   };
   // The boxes of an operand's last tile have no rows beyond it, whatever that would gain.
   auto const last = [](TmaBoxes const& boxes, std::int64_t rows) {
-    int const rest = static_cast<int>(rows % boxes.box_mn);
+    int const rest = static_cast<int>(rows % (boxes.box_mn * boxes.boxes_mn));
     return can_be_cut(boxes) && rest > 0 ? first_rows(boxes, rest) : boxes;
   };
   TmaBoxes const whole_a = a_fetch(config), whole_b = b_fetch(config);
   TmaBoxes const last_a = last(whole_a, g.m),
                  last_b = schedule.tiling.fitted() ? whole_b : last(whole_b, g.n);
-  return {.problem = {.a = encode(describe(a, g.m <= last_a.box_mn ? last_a : whole_a)),
-                      .b = encode(describe(b, g.n <= last_b.box_mn ? last_b : whole_b)),
+  return {.problem = {.a = encode(describe(a, g.m <= config.block_m ? last_a : whole_a)),
+                      .b = encode(describe(b, g.n <= config.block_n ? last_b : whole_b)),
                       .m = static_cast<int>(g.m),
                       .n = static_cast<int>(g.n),
                       .k = static_cast<int>(g.k),
-                      .unloaded_a = whole_a.box_mn - last_a.box_mn,
-                      .unloaded_b = whole_b.box_mn - last_b.box_mn,
+                      .unloaded_a = whole_a.peers * (whole_a.box_mn - last_a.box_mn),
+                      .unloaded_b = whole_b.peers * (whole_b.box_mn - last_b.box_mn),
                       .a_batched = g.batch > 1 && *g.a_batch_stride != 0,
                       .b_batched = g.batch > 1 && *g.b_batch_stride != 0,
                       .a_last = encode(describe(a, last_a)),

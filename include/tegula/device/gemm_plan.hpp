@@ -64,6 +64,7 @@ struct GemmSm90CostModel {
   double epilogue_us = 1.44;         ///< for 128 accumulators a thread, the most there are
   double least_epilogue_us = 0.283;  ///< for none
   double transposed_us = 1.45;       ///< more, for 128 accumulators a thread, where D is transposed
+  double one_buffer_us = 2.0;        ///< more, where a warp has one buffer for D, not two
   double read_c_us = 1.0;            ///< more, for 128 accumulators a thread, where beta is not 0
   double store_tb_per_s = 3.11;      ///< that L2 takes from all SMs
   double reduction_us = 0.147;       ///< more, where CTAs share K

@@ -16,7 +16,7 @@ namespace tegula {
 /// from `first_thread` on, has `buffers` pieces of 16 rows in shared memory for D on its way out.
 ///
 /// Where D is `transposed`, its columns are contiguous in global memory: a tile's rows lie along
-/// them. Then C and a bias are not added, and a warpgroup has `buffers` pieces of 64 rows.
+/// them. Then C and a bias are not added, and D leaves straight from registers.
 struct EpilogueSm90Spec {
   DType out = DType::bf16;
   int n = 0;
@@ -32,11 +32,9 @@ struct EpilogueSm90Spec {
 };
 
 /// Columns that a warp stores at a time, 16 rows each: 128 bytes, where the tile is that wide.
-/// Transposed, those that a warpgroup stores: a power of two that divides the tile's, at most 32.
 constexpr int store_n(EpilogueSm90Spec const& s) {
-  int columns = s.transposed ? 32 : 1024 / bits(s.out);
-  while (s.transposed ? (s.n % columns != 0 || s.narrow_n % columns != 0) : columns > s.n)
-    columns /= 2;
+  int columns = 1024 / bits(s.out);
+  while (columns > s.n) columns /= 2;
   return columns;
 }
 /// The columns of the last piece of a row of the tile, which may be narrower; likewise of a
@@ -46,10 +44,8 @@ constexpr int last_narrow_store_n(EpilogueSm90Spec const& s) {
   return s.narrow_n == 0 ? last_store_n(s) : (s.narrow_n - 1) % store_n(s) + 1;
 }
 
-/// The pieces of all warps in shared memory: (16, store_n, buffers of all warps); transposed, of
-/// all warpgroups: (64, store_n, buffers of all warpgroups), contiguous along the rows.
+/// The pieces of all warps in shared memory: (16, store_n, buffers of all warps).
 constexpr OperandTile store_tile(EpilogueSm90Spec const& s) {
-  if (s.transposed) return {bits(s.out), 64, store_n(s), 0, s.buffers * s.warps / 4};
   return {bits(s.out), 16, store_n(s), 1, s.buffers * s.warps};
 }
 
@@ -59,7 +55,6 @@ template <class T> struct PerPiece { T whole, last, last_narrow; };
 /// The TMA boxes of C and D: a piece is one.
 constexpr PerPiece<TmaBoxes> store_boxes(EpilogueSm90Spec const& s) {
   TmaBoxes const whole = tma_boxes(store_tile(s));
-  if (s.transposed) return {whole, whole, whole};  // a piece divides every width
   return {whole, narrowed(whole, last_store_n(s)), narrowed(whole, last_narrow_store_n(s))};
 }
 
@@ -71,16 +66,17 @@ TEGULA_HOST_DEVICE constexpr int columns_by_tma(int n, int store_unit) {
 }
 
 /// What the epilogue is launched with. The tensor maps describe C as (n, m, batch) and D as
-/// (columns_by_tma(n, store_unit(out)), m, batch), or, transposed, (m, n, batch), with the boxes of
-/// store_boxes().
+/// (columns_by_tma(n, store_unit(out)), m, batch), with the boxes of store_boxes(); a transposed D
+/// has none.
 struct EpilogueSm90Params {
   PerPiece<TensorMap> c;      ///< in the output type; used where beta is not 0
   PerPiece<TensorMap> d;      ///< any, where columns_by_tma is 0
   void* d_address = nullptr;  ///< D, ...
-  std::int64_t ldd = 0;       ///< ... its rows and batches, that many elements apart: used where
-  std::int64_t d_batch_stride = 0;  ///< columns_by_tma is not n
-  void const* bias = nullptr;       ///< n values in the output type, or null
-  float const* scale_a = nullptr;   ///< one value each, or null: fp8's scale of a tensor
+  std::int64_t ldd = 0;       ///< ... its rows, or, transposed, its columns, that many elements
+  std::int64_t d_batch_stride =
+      0;                       ///< apart, and batches: used there, or if columns_by_tma is not n
+  void const* bias = nullptr;  ///< n values in the output type, or null
+  float const* scale_a = nullptr;  ///< one value each, or null: fp8's scale of a tensor
   float const* scale_b = nullptr;
   float alpha = 1;
   float beta = 0;

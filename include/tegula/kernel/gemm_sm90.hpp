@@ -36,9 +36,10 @@ requires(S.transposed) struct SelectEpilogue<S> {
 /// D = activation(alpha scale_a scale_b A B + beta C + bias), accumulated in f32.
 ///
 /// One thread of the CTA, the producer, has TMA fill a ring of shared-memory stages with tiles of A
-/// and B. One or two warpgroups, the consumers, multiply them by wgmma straight from shared memory,
-/// and store their tile of D by TMA, 16 rows a warp. All walk the same list of tiles; the ring runs
-/// on from one tile to the next, so that the next tile is being fetched while this one is stored.
+/// and B. One to three warpgroups, the consumers, multiply them by wgmma straight from shared
+/// memory, and store their tile of D by TMA, 16 rows a warp. All walk the same list of tiles; the
+/// ring runs on from one tile to the next, so that the next tile is being fetched while this one is
+/// stored.
 ///
 ///     producer   for each tile, each step of K:  wait until a stage is empty, fetch A and B
 ///     consumers  for each tile:  for each step of K:  wait until a stage is full, multiply,
@@ -125,11 +126,13 @@ template <GemmSm90Config C> struct GemmSm90 {
     template <class F> void name_buffers(F&& name) {
       name("A", stage.a);
       name("B", stage.b);
-      name("D", d);
       name("full", ring.full);
       name("empty", ring.empty);
       name("turn", order.turn);
-      if constexpr (!C.transposed) name("C", epilogue.c);
+      if constexpr (!C.transposed) {
+        name("D", d);
+        name("C", epilogue.c);
+      }
       if constexpr (split) {
         name("sums", sums);
         name("ready", reduction.ready);
@@ -142,11 +145,12 @@ template <GemmSm90Config C> struct GemmSm90 {
   // Registers move from the producer to the consumers: launched with `even` each.
   static constexpr int even = 65536 / (threads * min_ctas_per_sm) / 8 * 8;
   static constexpr int producer_registers = 40;
-  static constexpr bool moves_registers = consumers == 2 && Accumulator::registers + 80 > even;
-  static constexpr int consumer_registers = (3 * even - producer_registers) / 2 / 8 * 8;
+  static constexpr bool moves_registers = consumers > 1 && Accumulator::registers + 80 > even;
+  static constexpr int consumer_registers =
+      ((1 + consumers) * even - producer_registers) / consumers / 8 * 8;
 
   static constexpr char const* role(int warp) {
-    constexpr char const* names[] = {"producer", "consumer 0", "consumer 1"};
+    constexpr char const* names[] = {"producer", "consumer 0", "consumer 1", "consumer 2"};
     return names[warp / 4];
   }
   TEGULA_HOST_DEVICE static constexpr Dim3 grid(Params const& p) {
@@ -200,14 +204,15 @@ template <GemmSm90Config C> struct GemmSm90 {
     LockstepBarrier lockstep{peers == 1 || cluster_cta_rank() == 0 ? p.schedule.lockstep : nullptr,
                              p.schedule.lockstep_steps, p.schedule.tiling.tiles,
                              p.schedule.clusters};
-    CopyA const g2sA = Cluster::copy_a();
-    CopyB const g2sB = Cluster::copy_b();
+    CopyA g2sA = Cluster::copy_a();
+    CopyB g2sB = Cluster::copy_b();
     auto const sA = tensor(smem.stage.a);  // (block_m, block_k, stages)
     auto const sB = tensor(smem.stage.b);  // (block_n, block_k, stages)
     while (!work.done()) {
       auto const rows_a = Unloaded::rows_of_a(p.problem, work.m),
                  rows_b = Unloaded::rows_of_b(p.problem, work.n);
       int const bytes = rows_a.bytes + rows_b.bytes;
+      g2sA.cut = rows_a.cut, g2sB.cut = rows_b.cut;
       // (block_m, block_k, steps) and (block_n, block_k, steps)
       auto const gA = Operands::a(p.problem, work, rows_a.map, rows_a.first);
       auto const gB = Operands::b(p.problem, work, rows_b.map, rows_b.first);

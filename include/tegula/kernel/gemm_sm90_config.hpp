@@ -18,7 +18,7 @@ namespace tegula {
 /// How the consumer warpgroups of a CTA share the work. One producer warp feeds them in each.
 enum class Schedule : std::uint8_t {
   basic,        ///< one consumer warpgroup computes a tile
-  cooperative,  ///< two compute the upper and the lower half of one tile
+  cooperative,  ///< two, or of 192 rows three, compute as many rows each of one tile
   pingpong,     ///< two compute a tile each, one's epilogue under the other's main loop
 };
 
@@ -52,7 +52,10 @@ struct GemmSm90Config {
   constexpr bool operator==(GemmSm90Config const&) const = default;
 };
 
-constexpr int consumers(GemmSm90Config const& c) { return c.schedule == Schedule::basic ? 1 : 2; }
+constexpr int consumers(GemmSm90Config const& c) {
+  if (c.schedule == Schedule::cooperative) return c.block_m % 192 == 0 ? 3 : 2;
+  return c.schedule == Schedule::basic ? 1 : 2;
+}
 /// Elements of K in a stage: 128 bytes of a row, the span of the widest swizzle.
 constexpr int block_k(GemmSm90Config const& c) { return 1024 / bits(c.a); }
 /// CTAs of a cluster.
@@ -61,7 +64,7 @@ constexpr int cluster_size(GemmSm90Config const& c) {
 }
 /// Rows of D that one consumer computes.
 constexpr int consumer_m(GemmSm90Config const& c) {
-  return c.schedule == Schedule::cooperative ? c.block_m / 2 : c.block_m;
+  return c.schedule == Schedule::cooperative ? c.block_m / consumers(c) : c.block_m;
 }
 
 /// The tiles of A and B in shared memory, (mn, block_k, stages), ...
@@ -104,6 +107,7 @@ constexpr TileWidths tile_widths(GemmSm90Config const& c) {
 
 /// Shared memory of a CTA besides the stages: D on its way out; barriers, with room for alignment.
 constexpr int epilogue_bytes(GemmSm90Config const& c) {
+  if (c.transposed) return 1024;
   OperandTile const d = store_tile(epilogue(c));
   return d.stages * d.mn * d.k * d.bits / 8 + 1024;
 }
@@ -127,7 +131,8 @@ struct GemmSm90Problem {
   int m = 0;
   int n = 0;
   int k = 0;
-  int unloaded_a = 0;      ///< last rows of A's last tile that its boxes do not bring, or 0
+  /// last rows of A's last tile that its boxes do not bring, as many fewer in each peer's, or 0
+  int unloaded_a = 0;
   int unloaded_b = 0;      ///< likewise of B
   bool a_batched = false;  ///< false: all batches share A
   bool b_batched = false;

@@ -10,9 +10,10 @@
 /// TMA writes zeros for the rows of a box that lie beyond the tensor, and takes several times as
 /// long for such a row as for one that it fetches: on an H200 a GEMM of 6 rows took 94 us where one
 /// of 128 took 56, by the same tile of 128 rows. So where an operand's last tile has many rows
-/// beyond it, that tile comes by boxes of its own, which have only the operand's rows. What the
-/// other rows of its stages hold does not matter, for nothing is stored of what they make; the
-/// kernel writes zeros there once, so that it is something.
+/// beyond it, that tile comes by boxes of its own, which have only the operand's rows; of peers
+/// that share it, each brings an equal part of these. What the other rows of its stages hold does
+/// not matter, for nothing is stored of what they make; the kernel writes zeros there once, so that
+/// it is something.
 namespace tegula {
 
 /// Zeros in the last `rows` rows of a ring's stages, (mn, k, stage). By `threads` threads, of which
@@ -38,28 +39,19 @@ template <GemmSm90Config C> struct UnloadedRows {
   static constexpr bool cut_a = can_be_cut(boxes_a), cut_b = can_be_cut(boxes_b);
   static constexpr int threads = kWarpgroupSize * consumers(C), ring = stages(C);
 
-  /// How the rows of a tile come: by which map, from which row on, and how many bytes a step.
+  /// How the rows of a tile come: by which map, from which row on, how many bytes a step, and how
+  /// many rows fewer each box has.
   struct Rows {
     TensorMap const& map;
     int first;
     int bytes;
+    int cut;
   };
-  /// A tile that begins beyond A, of a cluster at its end, has the last tile's rows.
   TEGULA_DEVICE static Rows rows_of_a(GemmSm90Problem const& p, int m) {
-    if constexpr (cut_a) {
-      int const last = p.m - (C.block_m - p.unloaded_a);
-      if (p.unloaded_a > 0 && m >= last)
-        return {p.a_last, last, boxes_a.bytes - p.unloaded_a * (boxes_a.bytes / C.block_m)};
-    }
-    return {p.a, m, boxes_a.bytes};
+    return rows<boxes_a, cut_a>(p.a, p.a_last, p.unloaded_a, p.m, m);
   }
   TEGULA_DEVICE static Rows rows_of_b(GemmSm90Problem const& p, int n) {
-    if constexpr (cut_b) {
-      int const last = p.n - (C.block_n - p.unloaded_b);
-      if (p.unloaded_b > 0 && n >= last)
-        return {p.b_last, last, boxes_b.bytes - p.unloaded_b * (boxes_b.bytes / C.block_n)};
-    }
-    return {p.b, n, boxes_b.bytes};
+    return rows<boxes_b, cut_b>(p.b, p.b_last, p.unloaded_b, p.n, n);
   }
   TEGULA_DEVICE static void prefetch_maps(GemmSm90Problem const& p,
                                           SourceLocation where = SourceLocation::current()) {
@@ -79,6 +71,21 @@ template <GemmSm90Config C> struct UnloadedRows {
     if constexpr (cut_b)
       clear_last_rows<boxes_b, ring>(p.unloaded_b, stages_b, thread, threads, where);
     fence_proxy_async_shared(where);  // before the tensor core reads them
+  }
+
+ private:
+  /// Of the tile that begins at `first`, of an operand of `extent`. A tile that begins beyond it,
+  /// of a cluster at its end, has the last tile's rows.
+  template <TmaBoxes Boxes, bool Cut>
+  TEGULA_DEVICE static Rows rows(TensorMap const& map, TensorMap const& last_map, int unloaded,
+                                 int extent, int first) {
+    if constexpr (Cut) {
+      constexpr int tile = Boxes.box_mn * Boxes.boxes_mn;
+      if (unloaded > 0 && first + tile > extent)
+        return {last_map, (extent - 1) / tile * tile, Boxes.bytes - unloaded * (Boxes.bytes / tile),
+                unloaded / Boxes.peers};
+    }
+    return {map, first, Boxes.bytes, 0};
   }
 };
 

@@ -50,6 +50,7 @@ template <int... Order> TEGULA_DEVICE auto tma_tensor(TensorMap const& map) {
 
 /// A tile's TMA boxes; `rank` is which of the peers that share them this CTA is: the copy's
 /// "thread". `ctas` are the peers, a bit for each CTA of the cluster: the first ones, unless said.
+/// `cut` rows fewer than S says has each peer's box of a tile that is cut short (first_rows).
 /// `Group` 2: the mbarrier of its loads may be that of the peer of a pair of CTAs (.cta_group).
 template <TmaBoxes S, int Group = 1> struct TmaCopy {
   static constexpr TmaBoxes spec = S;
@@ -57,6 +58,7 @@ template <TmaBoxes S, int Group = 1> struct TmaCopy {
 
   int rank = 0;
   std::uint16_t ctas = static_cast<std::uint16_t>((1 << S.peers) - 1);
+  int cut = 0;
 };
 
 namespace detail {
@@ -104,14 +106,27 @@ TEGULA_DEVICE void for_each_box(
                     mode_size<mode_at<1, G>> == S.box_k * S.boxes_k,
                 "copy: the tile of the tensor is not as large as the TMA copy's");
   static_assert(BoxesFit<S, Tile>::value);
-  using Maps = BoxMaps<S>;
-  auto const from =
-      partition<typename Maps::Peers, typename Maps::Boxes, 2>(global, by.rank, where);
-  auto const to = partition<typename Maps::Peers, typename Maps::Boxes, 2>(shared, by.rank, where);
+  if constexpr (S.peers > 1 && S.contiguous == 1) {
+    // One box for each peer, one after another, in rows without a gap.
+    constexpr int row_bytes = S.bytes / (S.box_mn * S.boxes_mn * S.boxes_k);
+    int const first = by.rank * (S.box_mn - by.cut);
 #pragma unroll
-  for (int k = 0; k < S.boxes_k; ++k) {
+    for (int k = 0; k < S.boxes_k; ++k) {
+      auto from = global.at(where, 0, k * S.box_k);
+      from.x[1] += first;  // the map's axes are k, mn, ...
+      f(shared.at(where, 0, k * S.box_k) + static_cast<SharedAddr>(row_bytes * first), from);
+    }
+  } else {
+    using Maps = BoxMaps<S>;
+    auto const from =
+        partition<typename Maps::Peers, typename Maps::Boxes, 2>(global, by.rank, where);
+    auto const to =
+        partition<typename Maps::Peers, typename Maps::Boxes, 2>(shared, by.rank, where);
 #pragma unroll
-    for (int i = 0; i < S.boxes_mn / S.peers; ++i) f(to.at(where, i, k), from.at(where, i, k));
+    for (int k = 0; k < S.boxes_k; ++k) {
+#pragma unroll
+      for (int i = 0; i < S.boxes_mn / S.peers; ++i) f(to.at(where, i, k), from.at(where, i, k));
+    }
   }
 }
 

@@ -93,7 +93,8 @@ struct TmaBoxes {
 
 /// The boxes of an operand's tile, shared by `peers` CTAs that multicast. Refused where TMA cannot
 /// lay out the tile (tma_box), or where its boxes cannot be shared: MN-major, 128 bytes of mn are
-/// a box.
+/// a box. K-major, a peer's rows may begin anywhere in the swizzle's pattern, which is one of
+/// addresses.
 constexpr TmaBoxes tma_boxes(OperandTile const& tile, int peers = 1) {
   if (peers < 1) refuse("tma_boxes", "there is at least one CTA that fetches", peers);
   TmaBox const box = tma_box(swizzled_operand(tile), tile.bits, tile.contiguous);
@@ -107,8 +108,8 @@ constexpr TmaBoxes tma_boxes(OperandTile const& tile, int peers = 1) {
   } else {
     result.box_mn = box.strided_extent / peers, result.box_k = box.contiguous_extent;
     result.boxes_mn = peers, result.boxes_k = box.count;
-    if (box.strided_extent % (8 * peers) != 0)
-      refuse("tma_boxes", "each peer fetches a multiple of 8 rows", box.strided_extent, peers);
+    if (box.strided_extent % peers != 0)
+      refuse("tma_boxes", "each peer fetches as many rows", box.strided_extent, peers);
   }
   if (result.boxes_mn % peers != 0)
     refuse("tma_boxes", "the peers must divide the tile's boxes along mn", result.boxes_mn, peers);
@@ -127,16 +128,22 @@ constexpr TmaBoxes narrowed(TmaBoxes boxes, int columns) {
   return boxes;
 }
 
-/// Whether a tile of these boxes may be cut short along mn: it is one box of contiguous rows there.
+/// The rows along mn that a tile's boxes bring.
+constexpr int rows_of_tile(TmaBoxes const& boxes) { return boxes.box_mn * boxes.boxes_mn; }
+/// Whether a tile of these boxes may be cut short along mn: its rows are contiguous, and each peer
+/// fetches one box of them.
 constexpr bool can_be_cut(TmaBoxes const& boxes) {
-  return boxes.contiguous == 1 && boxes.boxes_mn == 1;
+  return boxes.contiguous == 1 && boxes.boxes_mn == boxes.peers;
 }
-/// The boxes of the tile's first `rows` along mn: of a tile at the end of a tensor.
+/// The boxes of the tile's first `rows` along mn, of a tile at the end of a tensor: each peer's is
+/// as high, so that there may be some rows more.
 constexpr TmaBoxes first_rows(TmaBoxes boxes, int rows) {
-  if (!can_be_cut(boxes) || rows < 1 || rows > boxes.box_mn)
-    refuse("first_rows", "only a tile of one box along mn is cut short", rows, boxes.box_mn);
-  boxes.bytes = boxes.bytes / boxes.box_mn * rows;
-  boxes.box_mn = rows;
+  if (!can_be_cut(boxes) || rows < 1 || rows > rows_of_tile(boxes))
+    refuse("first_rows", "only a tile of one box for each peer along mn is cut short", rows,
+           boxes.box_mn);
+  int const box = (rows + boxes.peers - 1) / boxes.peers;
+  boxes.bytes = boxes.bytes / boxes.box_mn * box;
+  boxes.box_mn = box;
   return boxes;
 }
 

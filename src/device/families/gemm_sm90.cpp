@@ -78,7 +78,7 @@ StepLoads step_loads(std::int64_t extent, std::int64_t ld, Major major, DType ty
     if (ld * bytes_of(type) % 128 != 0) row *= model.straddling;
     if (ld * bytes_of(type) % 32 != 0) row *= model.sector;
   }
-  std::int64_t const tile = std::int64_t{boxes.box_mn} * boxes.boxes_mn;
+  std::int64_t const tile = rows_of_tile(boxes);
   std::int64_t const rest = extent % tile == 0 ? tile : extent % tile;
   return {
       .row = row,
@@ -95,9 +95,11 @@ std::optional<int> rows_of_last_tile(TmaBoxes const& boxes, std::int64_t extent,
                                      std::int64_t steps) {
   constexpr std::int64_t worth_of_one = 480, worth_of_several = 1500;  // rows of zeros
   if (!can_be_cut(boxes) || extent < 1) return {};
-  std::int64_t const rest = (extent - 1) % boxes.box_mn + 1;
-  if ((boxes.box_mn - rest) * steps < (extent == rest ? worth_of_one : worth_of_several)) return {};
-  return static_cast<int>(rest);
+  int const tile = rows_of_tile(boxes), rest = static_cast<int>((extent - 1) % tile + 1);
+  int const unloaded = tile - rows_of_tile(first_rows(boxes, rest));
+  if (unloaded == 0 || unloaded * steps < (extent == rest ? worth_of_one : worth_of_several))
+    return {};
+  return rest;
 }
 
 }  // namespace
@@ -165,6 +167,7 @@ GemmChoice FamilyTraits<GemmSm90Family>::predict(GemmArguments const& arguments,
   double const part = static_cast<double>(consumer_m(c)) * epilogue_n(c) / 128 / 128;
   double epilogue = model.least_epilogue_us + part * model.epilogue_us;
   if (c.transposed) epilogue += part * model.transposed_us;
+  if (!c.transposed && c.store_buffers == 1) epilogue += part * model.one_buffer_us;
   if (g.beta != 0) epilogue += part * model.read_c_us;
   if (c.split_k > 1)
     epilogue += model.reduction_us + model.reduction_cta_us * c.split_k +

@@ -51,7 +51,7 @@ GemmSm90Problem tma_problem(Machine const& machine, GemmArguments const& g, TmaB
                  last_b = rows_b ? first_rows(b_boxes, *rows_b) : b_boxes;
   // The last tile may be the only one.
   auto const map_of = [&](TmaMatrices const& x, TmaBoxes const& whole, TmaBoxes const& last) {
-    return encode(machine, operand_map(x, x.mn <= last.box_mn ? last : whole));
+    return encode(machine, operand_map(x, x.mn <= rows_of_tile(whole) ? last : whole));
   };
   auto const last_map = [&](TmaMatrices const& x, std::optional<int> rows, TmaBoxes const& last) {
     return rows ? encode(machine, operand_map(x, last)) : TensorMap{};
@@ -61,8 +61,8 @@ GemmSm90Problem tma_problem(Machine const& machine, GemmArguments const& g, TmaB
           .m = static_cast<int>(g.m),
           .n = static_cast<int>(g.n),
           .k = static_cast<int>(g.k),
-          .unloaded_a = a_boxes.box_mn - last_a.box_mn,
-          .unloaded_b = b_boxes.box_mn - last_b.box_mn,
+          .unloaded_a = rows_of_tile(a_boxes) - rows_of_tile(last_a),
+          .unloaded_b = rows_of_tile(b_boxes) - rows_of_tile(last_b),
           .a_batched = a_batched,
           .b_batched = b_batched,
           .a_last = last_map(a, rows_a, last_a),
@@ -85,6 +85,14 @@ TensorMapDescription block_scale_map(void const* scales, std::int64_t rows, std:
 
 EpilogueSm90Params tma_epilogue(Machine const& machine, GemmArguments const& g,
                                 EpilogueSm90Spec const& s, bool two_widths) {
+  if (s.transposed)
+    return {.d_address = g.d,
+            .ldd = *g.ldd,
+            .d_batch_stride = *g.d_batch_stride,
+            .scale_a = g.scale_a,
+            .scale_b = g.scale_b,
+            .alpha = g.alpha,
+            .activation = g.activation};
   PerPiece<TmaBoxes> const boxes = store_boxes(s);
   auto const maps = [&](TmaMatrices const& x) {
     TensorMap const whole = encode(machine, describe(x, boxes.whole));
@@ -93,16 +101,6 @@ EpilogueSm90Params tma_epilogue(Machine const& machine, GemmArguments const& g,
         .last = boxes.last == boxes.whole ? whole : encode(machine, describe(x, boxes.last)),
         .last_narrow = two_widths ? encode(machine, describe(x, boxes.last_narrow)) : whole};
   };
-  if (s.transposed) {
-    TmaMatrices const d = {*g.out, g.d, g.m, g.n, g.batch, *g.ldd, *g.d_batch_stride};
-    TensorMap const map = encode(machine, describe(d, boxes.whole));
-    return {.c = {map, map, map},
-            .d = {map, map, map},
-            .scale_a = g.scale_a,
-            .scale_b = g.scale_b,
-            .alpha = g.alpha,
-            .activation = g.activation};
-  }
   bool const c_batched = g.batch > 1 && *g.c_batch_stride != 0;
   int const by_tma = columns_by_tma(static_cast<int>(g.n), store_unit(*g.out));
   PerPiece<TensorMap> const d =
