@@ -40,17 +40,8 @@ inline constexpr GemmSm90Config full_tiles[] = {
      .schedule = Schedule::pingpong,
      .cluster_m = 2,
      .transposed = true},
-    {.block_m = 256,
-     .block_n = 112,
-     .schedule = Schedule::cooperative,
-     .cluster_m = 2,
-     .transposed = true},
-    {.block_m = 128,
-     .block_n = 192,
-     .schedule = Schedule::cooperative,
-     .cluster_m = 2,
-     .transposed = true},
-};
+    {.block_m = 192, .block_n = 192, .schedule = Schedule::cooperative, .store_buffers = 1},
+    {.block_m = 192, .block_n = 160, .schedule = Schedule::cooperative}};
 /// ... for those of a wave or two, whose tiles differ so that one of them leaves few SMs idle, ...
 inline constexpr GemmSm90Config middle_tiles[] = {
     {.block_m = 128, .block_n = 208, .schedule = Schedule::cooperative},
@@ -67,35 +58,38 @@ inline constexpr GemmSm90Config middle_tiles[] = {
     {.block_m = 64, .block_n = 96, .schedule = Schedule::basic},
     {.block_m = 64, .block_n = 192, .schedule = Schedule::basic},
     {.block_m = 64, .block_n = 256, .schedule = Schedule::basic},
-    {.block_m = 64, .block_n = 64, .schedule = Schedule::basic, .cluster_m = 2},
     {.block_m = 64, .block_n = 128, .schedule = Schedule::basic, .cluster_n = 2},
     {.block_m = 64, .block_n = 128, .schedule = Schedule::basic, .split_k = 4},
     {.block_m = 64, .block_n = 96, .schedule = Schedule::basic, .split_k = 3},
     {.block_m = 64, .block_n = 96, .schedule = Schedule::basic, .cluster_m = 2, .split_k = 2},
     {.block_m = 64, .block_n = 128, .schedule = Schedule::basic, .cluster_m = 2, .split_k = 2},
-    {.block_m = 64, .block_n = 128, .schedule = Schedule::basic, .cluster_m = 2},
     {.block_m = 64, .block_n = 64, .schedule = Schedule::basic, .min_ctas_per_sm = 2},
-    {.block_m = 64, .block_n = 96, .schedule = Schedule::basic, .transposed = true},
-    {.block_m = 64, .block_n = 128, .schedule = Schedule::basic, .transposed = true},
-    {.block_m = 128,
-     .block_n = 80,
-     .schedule = Schedule::cooperative,
-     .cluster_m = 2,
-     .cluster_n = 2,
-     .transposed = true},
-    {.block_m = 128, .block_n = 144, .schedule = Schedule::cooperative, .transposed = true},
     {.block_m = 64, .block_n = 72, .schedule = Schedule::basic, .cluster_n = 2, .transposed = true},
+    {.block_m = 192, .block_n = 144, .schedule = Schedule::cooperative, .cluster_n = 2},
+    {.block_m = 128, .block_n = 80, .schedule = Schedule::cooperative, .cluster_n = 2},
+    {.block_m = 64, .block_n = 96, .schedule = Schedule::basic, .cluster_m = 4},
+    {.block_m = 64, .block_n = 224, .schedule = Schedule::basic, .cluster_m = 4},
+    {.block_m = 64, .block_n = 112, .schedule = Schedule::basic, .cluster_n = 4},
+    {.block_m = 128, .block_n = 208, .schedule = Schedule::cooperative, .transposed = true},
     {.block_m = 128,
-     .block_n = 64,
+     .block_n = 112,
+     .schedule = Schedule::cooperative,
+     .cluster_m = 4,
+     .transposed = true},
+    {.block_m = 128,
+     .block_n = 88,
      .schedule = Schedule::cooperative,
      .cluster_n = 2,
      .transposed = true},
-    {.block_m = 128,
+    {.block_m = 192, .block_n = 64, .schedule = Schedule::cooperative, .transposed = true},
+    {.block_m = 192,
      .block_n = 80,
      .schedule = Schedule::cooperative,
+     .cluster_m = 4,
      .cluster_n = 2,
      .transposed = true},
-};
+    {.block_m = 64, .block_n = 80, .schedule = Schedule::basic, .cluster_m = 4, .transposed = true},
+    {.block_m = 64, .block_n = 128, .schedule = Schedule::basic, .cluster_m = 2}};
 /// ... and for few rows, which a transposed D takes for columns: weights are what such problems
 /// read, and more CTAs at a time read faster.
 inline constexpr GemmSm90Config few_rows_tiles[] = {
@@ -118,7 +112,11 @@ inline constexpr GemmSm90Config few_rows_tiles[] = {
     {.block_m = 64, .block_n = 64, .schedule = Schedule::basic, .split_k = 4, .transposed = true},
     {.block_m = 64, .block_n = 64, .schedule = Schedule::basic, .split_k = 8, .transposed = true},
     {.block_m = 64, .block_n = 32, .schedule = Schedule::basic, .split_k = 2, .transposed = true},
-};
+    {.block_m = 64,
+     .block_n = 16,
+     .schedule = Schedule::basic,
+     .cluster_m = 4,
+     .transposed = true}};
 /// Those of 8-bit operands.
 inline constexpr GemmSm90Config fp8_tiles[] = {
     {.block_m = 128, .block_n = 192, .schedule = Schedule::pingpong, .cluster_m = 2},
@@ -143,17 +141,6 @@ inline constexpr GemmSm90Config fp8_tiles[] = {
      .transposed = true},
     {.block_m = 128, .block_n = 208, .schedule = Schedule::cooperative},
     {.block_m = 128, .block_n = 96, .schedule = Schedule::cooperative},
-    {.block_m = 128,
-     .block_n = 160,
-     .schedule = Schedule::cooperative,
-     .cluster_m = 2,
-     .cluster_n = 2},
-    {.block_m = 128,
-     .block_n = 112,
-     .schedule = Schedule::cooperative,
-     .cluster_m = 2,
-     .cluster_n = 2,
-     .transposed = true},
     {.block_m = 64, .block_n = 64, .schedule = Schedule::basic},
     {.block_m = 64, .block_n = 64, .schedule = Schedule::basic, .min_ctas_per_sm = 2},
     {.block_m = 64, .block_n = 96, .schedule = Schedule::basic},
@@ -176,51 +163,39 @@ inline constexpr GemmSm90Config fp8_tiles[] = {
      .split_k = 4,
      .min_ctas_per_sm = 2,
      .transposed = true},
-    {.block_m = 64, .block_n = 48, .schedule = Schedule::basic, .split_k = 6, .transposed = true},
     {.block_m = 64, .block_n = 64, .schedule = Schedule::basic, .split_k = 8, .transposed = true},
     {.block_m = 64, .block_n = 128, .schedule = Schedule::basic, .cluster_m = 2},
-    {.block_m = 64,
-     .block_n = 128,
-     .schedule = Schedule::basic,
-     .cluster_m = 2,
-     .cluster_n = 2,
-     .split_k = 2},
     {.block_m = 64,
      .block_n = 16,
      .schedule = Schedule::basic,
      .min_ctas_per_sm = 2,
      .transposed = true},
     {.block_m = 64, .block_n = 64, .schedule = Schedule::basic, .split_k = 4, .transposed = true},
-    {.block_m = 64, .block_n = 96, .schedule = Schedule::basic, .split_k = 3, .transposed = true},
     {.block_m = 128, .block_n = 80, .schedule = Schedule::cooperative, .transposed = true},
     {.block_m = 128, .block_n = 96, .schedule = Schedule::cooperative, .transposed = true},
     {.block_m = 128, .block_n = 160, .schedule = Schedule::cooperative},
     {.block_m = 64, .block_n = 96, .schedule = Schedule::basic, .split_k = 3},
-    {.block_m = 128,
-     .block_n = 192,
-     .schedule = Schedule::cooperative,
-     .cluster_m = 2,
-     .transposed = true},
     {.block_m = 64, .block_n = 72, .schedule = Schedule::basic, .cluster_n = 2, .transposed = true},
-    {.block_m = 128,
-     .block_n = 64,
-     .schedule = Schedule::cooperative,
-     .cluster_n = 2,
-     .transposed = true},
-    {.block_m = 128,
-     .block_n = 80,
-     .schedule = Schedule::cooperative,
-     .cluster_n = 2,
-     .transposed = true},
     {.block_m = 64, .block_n = 32, .schedule = Schedule::basic, .split_k = 2, .transposed = true},
     {.block_m = 64, .block_n = 32, .schedule = Schedule::basic, .split_k = 4, .transposed = true},
-    {.block_m = 64,
-     .block_n = 128,
-     .schedule = Schedule::basic,
-     .cluster_m = 2,
-     .split_k = 2,
+    {.block_m = 192, .block_n = 192, .schedule = Schedule::cooperative, .store_buffers = 1},
+    {.block_m = 192, .block_n = 160, .schedule = Schedule::cooperative},
+    {.block_m = 192, .block_n = 144, .schedule = Schedule::cooperative, .cluster_n = 2},
+    {.block_m = 192, .block_n = 128, .schedule = Schedule::cooperative, .store_buffers = 1},
+    {.block_m = 128, .block_n = 80, .schedule = Schedule::cooperative, .cluster_n = 2},
+    {.block_m = 128, .block_n = 208, .schedule = Schedule::cooperative, .transposed = true},
+    {.block_m = 128,
+     .block_n = 104,
+     .schedule = Schedule::cooperative,
+     .cluster_n = 2,
      .transposed = true},
-};
+    {.block_m = 64, .block_n = 96, .schedule = Schedule::basic, .cluster_m = 4},
+    {.block_m = 64, .block_n = 112, .schedule = Schedule::basic, .cluster_n = 4},
+    {.block_m = 64,
+     .block_n = 80,
+     .schedule = Schedule::basic,
+     .cluster_m = 4,
+     .transposed = true}};
 
 constexpr GemmSm90Config typed(GemmSm90Config tile, DType a, DType b, DType out) {
   tile.a = a, tile.b = b, tile.out = out;
@@ -301,7 +276,7 @@ struct GemmSm90Family {
                medium = c.block_m == 128 && c.block_n == 128, small = c.block_m == 64;
     if (c.a == DType::tf32) return c.out == DType::f32 && medium && !c.activates;
     if (c.a == DType::e4m3)
-      return c.b == DType::e4m3 ? c.block_n == 192 && !c.transposed
+      return c.b == DType::e4m3 ? c.block_m == 128 && c.block_n == 192 && !c.transposed
                                 : c.out == (c.activates ? DType::bf16 : DType::f32);
     if (c.activates) return c.a == DType::f16 && small;
     if (c.a == DType::f16)
@@ -312,12 +287,12 @@ struct GemmSm90Family {
     if (c.out != DType::bf16) return false;
     if (!a_k || !b_k) return small && !b_k;
     if (c.transposed)
-      return c.block_n == 80 || (c.block_m == 128 && c.block_n == 160) ||
+      return (c.block_m == 192 && c.block_n == 80) || (c.block_m == 128 && c.block_n == 160) ||
              (c.block_n == 16 && c.split_k == 2);
     return large || (medium && c.cluster_m * c.cluster_n == 1) ||
            (small && c.split_k == (c.block_n == 96 && c.cluster_m == 2 ? 2 : 4)) ||
            (small && c.block_n == 64 && cluster_size(c) * c.min_ctas_per_sm == 1) ||
-           c.block_m == 256 || c.narrow_n == 160;
+           c.block_m == 256 || (c.block_m == 192 && c.block_n == 144) || c.narrow_n == 160;
   }
 };
 
