@@ -336,14 +336,13 @@ template <GemmSm90Config C> struct GemmSm90 {
   }
 
   /// Every thread of the cluster has come here; and what they `wrote` before is known to whoever
-  /// writes there later: this CTA's loads, and, where CTAs share K, the sums of all.
+  /// writes there later: this CTA's loads, those of its peers, and, where CTAs share K, the sums.
   TEGULA_DEVICE static void meet_cluster(bool wrote,
                                          SourceLocation where = SourceLocation::current()) {
     if constexpr (cluster.x > 1) {
-      if (split && wrote) {
+      if (wrote) {
         tegula::cluster::arrive(where);
       } else {
-        if (wrote) cta::sync(where);
         tegula::cluster::arrive_relaxed(where);
       }
       tegula::cluster::wait(where);
