@@ -12,7 +12,7 @@ namespace tegula {
 namespace detail {
 /// The tiles of gemm_sm90, apart from their types. Tuned for speed on an H200: which are here
 /// decides how fast a problem is computed, not whether. Each was the fastest of 110 to 208 tiles at
-/// enough of 1,300 random problems to be missed (docs/hopper_gemm.md).
+/// enough of 1,500 random problems to be missed (docs/hopper_gemm.md).
 inline constexpr GemmSm90Config large_tile = {
     .block_m = 128, .block_n = 256, .cluster_m = 2, .narrow_n = 240};
 inline constexpr GemmSm90Config small_tile = {
