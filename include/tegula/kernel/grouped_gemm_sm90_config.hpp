@@ -4,6 +4,7 @@
 
 #include "tegula/arch/tensor_map.hpp"
 #include "tegula/atom/mma_spec.hpp"
+#include "tegula/kernel/epilogue_sm90_config.hpp"
 #include "tegula/numeric/dtype.hpp"
 #include "tegula/pipeline/group_tiles.hpp"
 #include "tegula/tensor/tma_box.hpp"
@@ -79,6 +80,18 @@ constexpr int stage_bytes(GroupedGemmSm90Config const& c) {
   int const a_scales = c.scales == Scales::none ? 0 : waves(c) * scale_box(c);
   return a_fetch(c).bytes + b_fetch(c).bytes + 4 * (a_scales + b_scales(c));
 }
+/// ... the pieces of D on their way out (16 rows of a warp, at most 128 bytes wide): of 16 bits all
+/// of a tile's, so that a warp waits for none, ...
+constexpr EpilogueSm90Spec epilogue(GroupedGemmSm90Config const& c) {
+  EpilogueSm90Spec spec = {.out = c.out, .n = c.block_n, .warps = 4 * consumers(c)};
+  int const pieces = (c.block_n + store_n(spec) - 1) / store_n(spec);
+  spec.buffers = bits(c.out) == 16 ? waves(c) * pieces : waves(c) > 1 ? 1 : 2;
+  return spec;
+}
+constexpr int store_bytes(GroupedGemmSm90Config const& c) {
+  EpilogueSm90Spec const spec = epilogue(c);
+  return c.split_k > 1 ? 0 : spec.warps * spec.buffers * 16 * store_n(spec) * bits(c.out) / 8;
+}
 /// ... those of the sums that a cluster's CTAs give to one, f32, ...
 constexpr int sum_bytes(GroupedGemmSm90Config const& c) {
   return c.split_k > 1 ? 4 * c.block_m * c.block_n : 0;
@@ -87,7 +100,7 @@ constexpr int sum_bytes(GroupedGemmSm90Config const& c) {
 /// are left for barriers and alignment.
 constexpr int stages(GroupedGemmSm90Config const& c) {
   int const a_gaps = c.scales == Scales::none ? 0 : waves(c) * (scale_slot(c) - scale_box(c));
-  int const budget = (228 / c.min_ctas_per_sm - 3) * 1024 - sum_bytes(c);
+  int const budget = (228 / c.min_ctas_per_sm - 3) * 1024 - store_bytes(c) - sum_bytes(c);
   int const most = budget / (stage_bytes(c) + 4 * a_gaps);
   return most < 8 ? most : 8;
 }
@@ -112,6 +125,13 @@ struct BlockScales {
   int blocks_k = 0;
 };
 
+/// How D is stored.
+enum class GroupedStore : std::uint8_t {
+  rows,    ///< from registers, with C
+  pieces,  ///< by TMA, where 16 rows at a time are a group's; there is no C
+  added,   ///< the same, added to what is there: C is D, of f32
+};
+
 /// What the kernel is launched with. The tensor maps describe A as (k, rows, 1) and B as (k, n,
 /// groups) with the boxes of a_fetch and b_fetch; scale_a as (rows, blocks of K, 1) and scale_b,
 /// where rows have their own, as (n, blocks of K, groups), boxes of scale_box and block_n by 1.
@@ -121,10 +141,13 @@ struct GroupedGemmSm90Params {
   TensorMap b;
   TensorMap scale_a;
   TensorMap scale_b;
+  TensorMap d;
+  TensorMap last_d;  ///< of the last piece of a row of a tile
   GroupTiles tiles;
   int clusters = 1;
   BlockScales b_blocks;
   GroupedGemmOutput out;
+  GroupedStore store = GroupedStore::rows;
 };
 
 }  // namespace tegula

@@ -44,6 +44,14 @@ TensorMapDescription describe_scales(float const* scales, std::int64_t rows, std
           .box = {box, 1, 1}};
 }
 
+/// How D leaves: by TMA where it takes whole vectors of D, and C is none or D itself, of f32.
+GroupedStore store_of(GroupedGemmOutput const& out, DType type) {
+  bool const in_place = out.c == out.d && out.ldc == out.ldd &&
+                        out.c_group_stride == out.d_group_stride && type == DType::f32;
+  if (!out.vectors || (out.c != nullptr && !in_place)) return GroupedStore::rows;
+  return out.c == nullptr ? GroupedStore::pieces : GroupedStore::added;
+}
+
 /// As described, but for one operand where its scales are not read: any map does.
 TensorMap encode_or(Machine const& machine, bool read, TensorMapDescription const& description,
                     TensorMap const& otherwise) {
@@ -133,9 +141,16 @@ GroupedGemmSm90Params Traits::lower(Machine const& machine, GroupedGemmArguments
   GroupedGemmSm90Config const& c = configuration(grouped_gemm_sm90, choice.configuration);
   std::int64_t const rows = rows_of_a(g), blocks = scale_blocks(g),
                      groups_b = has_many_b(g.grouping) ? g.groups : 1;
+  bool const by_k = g.grouping == Grouping::k;
   TmaMatrices const a = {g.in, g.a, rows, g.k, 1, *g.lda, 0};
   TmaMatrices const b = {*g.in_b, g.b, g.n, g.k, groups_b, *g.ldb, *g.b_group_stride};
+  TmaMatrices const d = {*g.out,           g.d, by_k ? g.m : rows, g.n, by_k ? g.groups : 1, *g.ldd,
+                         *g.d_group_stride};
   TensorMap const map_a = encode(machine, tegula::describe(a, a_fetch(c)));
+  GroupedGemmOutput const out = grouped_output(g);
+  GroupedStore const store = c.split_k > 1 ? GroupedStore::rows : store_of(out, *g.out);
+  PerPiece<TmaBoxes> const pieces = store_boxes(epilogue(c));
+  bool const by_tma = store != GroupedStore::rows;
   return {
       .a = map_a,
       .b = encode(machine, tegula::describe(b, b_fetch(c))),
@@ -145,12 +160,15 @@ GroupedGemmSm90Params Traits::lower(Machine const& machine, GroupedGemmArguments
       .scale_b = encode_or(
           machine, c.scales == Scales::rows_by_rows,
           describe_scales(g.scale_b, g.n, blocks, groups_b, *g.scale_b_stride, c.block_n), map_a),
+      .d = encode_or(machine, by_tma, tegula::describe(d, pieces.whole), map_a),
+      .last_d = encode_or(machine, by_tma, tegula::describe(d, pieces.last), map_a),
       .tiles = group_tiles(g, c.block_n * c.cluster_n, choice.band),
       .clusters = choice.clusters,
       .b_blocks = {.scale = g.scale_b,
                    .blocks_n = static_cast<int>(ceil_div(g.n, kScaleBlock)),
                    .blocks_k = static_cast<int>(blocks)},
-      .out = grouped_output(g)};
+      .out = out,
+      .store = store};
 }
 
 }  // namespace tegula::device
