@@ -34,11 +34,10 @@ template <EpilogueSm90Spec S, class Mma, int Waves> class PieceEpilogue {
     int const warp = warp::shfl(thread_ / kWarpSize, 0);
     int const own_m = m + 64 * (warp / 4) + 16 * (warp % 4);
     bool const whole = own_m + (Waves - 1) * Mma::m + 16 <= m_end;
-    if (p_.store != GroupedStore::rows && whole) {
+    bool const by_tma = (p_.store != GroupedStore::rows) & whole;
+    if (__builtin_expect(by_tma, 1)) {  // so that it comes next to the main loop
       int const of_group = p_.tiles.grouping == Grouping::k ? group : 0;
-#pragma unroll
-      for (int wave = 0; wave < Waves; ++wave)
-        store_wave(tCrC[wave], own_m + wave * Mma::m, n, of_group, warp);
+      store_pieces(tCrC, own_m, n, of_group, warp);
     } else {
 #pragma unroll
       for (int wave = 0; wave < Waves; ++wave)
@@ -51,52 +50,74 @@ template <EpilogueSm90Spec S, class Mma, int Waves> class PieceEpilogue {
   TEGULA_DEVICE void drain() const { stores_.drain(); }
 
  private:
-  static constexpr int piece_n = store_n(S);
-  static constexpr int last_n = last_store_n(S);
+  static constexpr int piece_n = store_n(S), last_n = last_store_n(S);
+  static constexpr int across = (S.n + piece_n - 1) / piece_n;  // of a row of the tile
+  static constexpr int pieces = Waves * across;
+  /// Pieces that leave together: all, where there are buffers for all.
+  static constexpr int together = S.buffers < pieces ? 1 : pieces;
   static constexpr PerPiece<TmaBoxes> boxes = store_boxes(S);
   /// Who holds what of a piece: as the accumulators of mma.sync, of which wgmma's are made.
   template <int Columns>
   static constexpr TiledMmaSpec warp_mma_of = {warp_mma(DType::bf16, DType::f32, 16), 16, Columns};
 
-  TEGULA_DEVICE void store_wave(Accumulator& tCrC, int m, int n, int group, int warp) {
-    auto const tCrD = tCrC(_, 0, 0);
+  TEGULA_DEVICE void store_pieces(Accumulator (&tCrC)[Waves], int m, int n, int group, int warp) {
 #pragma unroll
-    for (int column = 0; column + piece_n <= S.n; column += piece_n)
-      store_piece<piece_n>(part<piece_n / 2>(domain_offset(tCrD, column / 2)), m, n + column, group,
-                           warp);
-    if constexpr (last_n != piece_n)
-      store_piece<last_n>(part<last_n / 2>(domain_offset(tCrD, (S.n - last_n) / 2)), m,
-                          n + S.n - last_n, group, warp);
+    for (int first = 0; first < pieces; first += together) {
+      int const buffer = S.buffers * warp + together * stores_.acquire();
+#pragma unroll
+      for (int i = 0; i < together; ++i) {
+        int const wave = (first + i) / across, column = (first + i) % across * piece_n;
+        if (S.n - column < piece_n) {
+          write<last_n>(tCrC[wave], column, buffer + i);
+        } else {
+          write<piece_n>(tCrC[wave], column, buffer + i);
+        }
+      }
+      stores_.store([&] {
+#pragma unroll
+        for (int i = 0; i < together; ++i) {
+          int const wave = (first + i) / across, column = (first + i) % across * piece_n;
+          if (S.n - column < piece_n) {
+            send<last_n>(buffer + i, m + wave * Mma::m, n + column, group);
+          } else {
+            send<piece_n>(buffer + i, m + wave * Mma::m, n + column, group);
+          }
+        }
+      });
+    }
   }
 
-  template <int Columns, Registers F>
-  TEGULA_DEVICE void store_piece(F const& tCrD, int m, int n, int group, int warp) {
+  /// Rounds a piece of a wave and writes it to a buffer.
+  template <int Columns> TEGULA_DEVICE void write(Accumulator& tCrC, int column, int buffer) const {
     int const lane = thread_ % kWarpSize;
-    int const buffer = S.buffers * warp + stores_.acquire();
+    auto const tCrD = part<Columns / 2>(domain_offset(tCrC(_, 0, 0), column / 2));
     auto const sD = part<16, Columns>(tensor(tile_)(_, _, buffer));  // (16, Columns)
     if constexpr (sizeof(Out) == 2) {
       copy(rounded<Out>(tCrD), MatrixStore<warp_mma_of<Columns>>{lane}.partition(sD));
     } else {
-      Fragment<float, typename F::Map> values;
+      Fragment<float, typename decltype(tCrD)::Map> values;
 #pragma unroll
-      for (int i = 0; i < F::size; ++i) values(i) = wgmma_value(tCrD(i));
+      for (int i = 0; i < decltype(tCrD)::size; ++i) values(i) = wgmma_value(tCrD(i));
       copy(values, TiledMma<warp_mma_of<Columns>>{lane}.partition_c(sD));
     }
+  }
+
+  /// Has TMA store a buffer's piece, by one lane.
+  template <int Columns> TEGULA_DEVICE void send(int buffer, int m, int n, int group) const {
     TmaCopy<Columns == piece_n ? boxes.whole : boxes.last> const by;
+    auto const sD = part<16, Columns>(tensor(tile_)(_, _, buffer));
     auto const mD = tma_tensor<1, 0, 2>(Columns == piece_n ? p_.d : p_.last_d)(_, _, group);
     auto const gD = part<16, Columns>(domain_offset(mD, m, n));
-    stores_.store([&] {
-      if constexpr (sizeof(Out) == 4) {
-        if (p_.store == GroupedStore::added) return reduce<TmaReduce::add>(by, sD, gD);
-      }
-      copy(by, sD, gD);
-    });
+    if constexpr (sizeof(Out) == 4) {
+      if (p_.store == GroupedStore::added) return reduce<TmaReduce::add>(by, sD, gD);
+    }
+    copy(by, sD, gD);
   }
 
   GroupedGemmSm90Params const& p_;
   Tile const& tile_;
   int thread_;
-  StorePipeline<S.buffers> stores_;
+  StorePipeline<S.buffers / together> stores_;
 };
 
 }  // namespace tegula

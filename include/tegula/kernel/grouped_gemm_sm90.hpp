@@ -12,7 +12,7 @@
 #include "tegula/kernel/epilogue_pieces.hpp"
 #include "tegula/kernel/epilogue_rows.hpp"
 #include "tegula/kernel/grouped_gemm_sm90_config.hpp"
-#include "tegula/kernel/promotion_sm90.hpp"
+#include "tegula/kernel/promoted_products_sm90.hpp"
 #include "tegula/pipeline/cluster_reduction.hpp"
 #include "tegula/pipeline/group_tiles.hpp"
 #include "tegula/pipeline/tma_pipeline.hpp"
@@ -64,8 +64,10 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
   static constexpr bool scaled = C.scales != Scales::none;
   static constexpr bool column_scales = C.scales == Scales::rows_by_rows;
   static constexpr bool split = C.split_k > 1;
-  static_assert(stages >= 2 && C.block_m % wave_m == 0 && C.block_n % 32 == 0);
+  static constexpr bool k_groups = computes_groups_of_k(C);
+  static_assert(stages >= 2 && C.block_m % wave_m == 0 && C.block_n % 16 == 0);
   static_assert(!split || (peers == 1 && waves == 1), "the CTAs of a cluster share one tile's K");
+  static_assert(!column_scales || C.block_n % 32 == 0, "scales of B of a stage begin at 128 bytes");
   static_assert(!scaled || block_k == kScaleBlock, "a stage's elements of a row share a scale");
 
   using TileA = SharedTile<type_of<C.a>, a_tile(C, stages)>;  // (block_m, block_k, stages)
@@ -86,13 +88,6 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
   using MmaOf =
       TiledMma<TiledMmaSpec{warpgroup_mma(C.a, C.b, DType::f32, N), wave_m, N, consumers}>;
   using Mma = MmaOf<C.block_n>;
-  /// That of all waves.
-  using Whole = TiledMma<TiledMmaSpec{.atom = Mma::spec.atom,
-                                      .m = C.block_m,
-                                      .n = C.block_n,
-                                      .groups_m = consumers,
-                                      .share = Share::raked}>;
-  static constexpr int mma_k = block_k / Mma::k;
   using Accumulator = typename Mma::Accumulator;  // (MMA, 1, 1)
   /// With split_k, the sums of the CTAs of a cluster, of which each finishes some columns.
   static constexpr int share_n = epilogue_n(C);
@@ -105,8 +100,6 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
                          ClusterReduction<Accumulator, typename MmaOf<share_n>::Accumulator,
                                           C.split_k, kWarpgroupSize * consumers>,
                          NoReduction>;
-  using M = typename Accumulator::Map;
-  static constexpr int own_rows = count_along<M, 0>, own_columns = count_along<M, 1>;
   using Epilogue = PieceEpilogue<tegula::epilogue(C), Mma, waves>;
   struct NoPieces {};
   using Pieces = std::conditional_t<split, NoPieces, typename Epilogue::Tile>;
@@ -184,6 +177,8 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
   }
 
  private:
+  friend PromotedProductsSm90<GroupedGemmSm90>;
+
   TEGULA_DEVICE static WorkTiles work_of(Params const& p) {
     return WorkTiles{p.tiles, static_cast<int>(block_idx().x / cluster.x), p.clusters};
   }
@@ -297,14 +292,15 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
                                        typename Ring::State& state, GroupTile const& tile,
                                        int thread, Accumulator (&tCrC)[waves]) {
     Steps const steps = steps_of(tile);
-    bool const computed = addressable(tile);
     if constexpr (scaled) {
-      fill(tCrC, computed ? 0.0f : __builtin_nanf(""));
-      if (steps.count() > 0)
-        multiply_scaled(p, smem, ring, state, tile, first_column(tile), steps, thread, tCrC);
+      fill(tCrC, 0.0f);
+      PromotedProductsSm90<GroupedGemmSm90>{p, smem, ring, tile, first_column(tile), steps, thread}
+          .add_to(tCrC, state);
     } else {
       multiply(p, smem, ring, state, tile, steps, thread, tCrC);
-      if (!computed) fill(tCrC, __builtin_nanf(""));
+    }
+    if constexpr (k_groups) {
+      if (!addressable(tile)) fill(tCrC, __builtin_nanf(""));
     }
   }
 
@@ -346,115 +342,9 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
     if (steps.count() > 0) ring.release(previous);
   }
 
-  /// tCrC = the sum over these steps of the scaled product of each, promoted to f32 one by one.
-  TEGULA_DEVICE static void multiply_scaled(Params const& p, SharedStorage& smem, Ring const& ring,
-                                            typename Ring::State& state, GroupTile const& tile,
-                                            int n, Steps steps, int thread,
-                                            Accumulator (&tCrC)[waves]) {
-    if constexpr (column_scales || kScaleBlock % C.block_n == 0) {
-      promote_steps<C.block_n>(p, smem, ring, state, tile, n, steps, thread, tCrC);
-    } else {  // where B's blocks meet within the tile is known in each of these loops
-      promote_by_split<unit>(p, smem, ring, state, tile, n, steps, thread, tCrC,
-                             kScaleBlock - n % kScaleBlock);
-    }
-  }
-
-  // Tiles begin at multiples of this, modulo 128, and so do the blocks of B in a tile. No tile has
-  // columns of three.
-  static constexpr int unit = C.block_n % 128 == 0  ? 128
-                              : C.block_n % 64 == 0 ? 64
-                              : C.block_n % 32 == 0 ? 32
-                                                    : 0;
-  static_assert(column_scales || !scaled || C.block_n <= kScaleBlock + unit);
-
-  template <int Split, class... Rest>
-  TEGULA_DEVICE static void promote_by_split(Params const& p, SharedStorage& smem, Ring const& ring,
-                                             typename Ring::State& state, GroupTile const& tile,
-                                             int n, Steps steps, int thread,
-                                             Accumulator (&tCrC)[waves], int split) {
-    if constexpr (Split >= kScaleBlock) {
-      promote_steps<Split>(p, smem, ring, state, tile, n, steps, thread, tCrC);
-    } else {
-      if (split == Split) {
-        promote_steps<Split>(p, smem, ring, state, tile, n, steps, thread, tCrC);
-      } else {
-        promote_by_split<Split + unit>(p, smem, ring, state, tile, n, steps, thread, tCrC, split);
-      }
-    }
-  }
-
-  /// The same, where the first Split columns of the tile are of one block of B.
-  template <int Split>
-  TEGULA_DEVICE static void promote_steps(Params const& p, SharedStorage& smem, Ring const& ring,
-                                          typename Ring::State& state, GroupTile const& tile, int n,
-                                          Steps steps, int thread, Accumulator (&tCrC)[waves]) {
-    Accumulator tCrP;  // the partial sums of one wave: (MMA, 1, 1)
-    auto const tCsA = uniform(Whole{thread}.partition_a(tensor(smem.a)));  // (waves, MMA_K, stages)
-    auto const tCsB = uniform(Mma{thread}.partition_b(tensor(smem.b)));    // (1, MMA_K, stages)
-    Coordinate<2> const origin = Mma{thread}.origin_c();
-    SharedAddr const own_scales = shared_address(smem.scale_a.data) + 4 * (tile.m % 4 + origin[0]);
-    StepValues first_block, second_block;
-    if constexpr (!column_scales) {
-      float const* const scales = scales_of_b(p, tile, n);
-      first_block = {scales, steps.first, steps.last};
-      if constexpr (Split < C.block_n)
-        second_block = {scales + next_block(p, n), steps.first, steps.last};
-    }
-    ring.wait(state);
-#pragma unroll 1
-    for (int step = steps.first; step < steps.last; ++step) {
-      if (ends_early(p, tile, step)) clear_beyond(smem, state.stage, tile, step, thread);
-      int const stage = state.stage;
-      bool next_is_full = true;
-      ScalePair of_b;
-      if constexpr (!column_scales) of_b.first = first_block.next(step);
-      if constexpr (Split < C.block_n) of_b.second = second_block.next(step);
-#pragma unroll
-      for (int wave = 0; wave < waves; ++wave) {
-        float of_a[own_rows];
-#pragma unroll
-        for (int r = 0; r < own_rows; ++r)
-          of_a[r] = ld_shared<float>(
-              own_scales + 4 * (scale_slot * (waves * stage + wave) + step_along<0>(M{}, r)));
-        wgmma_pin(tCrP);
-        wgmma_fence();  // the registers of tCrP, before the first wgmma that uses them
-        gemm(Mma{thread}, local_tile<1, mma_k>(tCsA(_, _, stage), wave, 0), tCsB(_, _, stage), tCrP,
-             false);
-        wgmma_commit_group();
-        wgmma_wait_group<0>();
-        wgmma_pin(tCrP);
-        if constexpr (column_scales)
-          promote_by_columns(
-              of_a, shared_address(smem.scale_b.data) + 4 * (C.block_n * stage + origin[1]), tCrP,
-              tCrC[wave]);
-        if (wave + 1 == waves) {
-          warp::sync();  // all lanes have read their scales
-          ring.release(stage);
-          state.next();
-          next_is_full = step + 1 == steps.last || ring.is_full(state);
-        }
-        if constexpr (!column_scales) promote<Split>(of_a, of_b, tCrP, tCrC[wave]);
-      }
-      if (!next_is_full) ring.wait(state);
-    }
-  }
-
-  /// B's scales of the tile's first block of columns, one for each step; and how far on those of
-  /// the next block are.
-  TEGULA_DEVICE static float const* scales_of_b(Params const& p, GroupTile const& tile, int n) {
-    BlockScales const& b = p.b_blocks;
-    int const group = p.tiles.grouping == Grouping::k ? 0 : tile.group, block = n / kScaleBlock;
-    if (block >= b.blocks_n) return b.scale;  // a tile of the cluster behind the last column
-    return b.scale + (static_cast<std::int64_t>(group) * b.blocks_n + block) * b.blocks_k +
-           tile.k_block;
-  }
-  TEGULA_DEVICE static int next_block(Params const& p, int n) {
-    return n / kScaleBlock + 1 < p.b_blocks.blocks_n ? p.b_blocks.blocks_k : 0;
-  }
-
   /// Whether a step reads beyond the K of the group, what lies there being another group's.
   TEGULA_DEVICE static bool ends_early(Params const& p, GroupTile const& tile, int step) {
-    return peers == 1 && p.tiles.grouping == Grouping::k &&
+    return k_groups && p.tiles.grouping == Grouping::k &&
            tile.k + (step + 1) * block_k > tile.k_end && tile.k_end < p.tiles.depth;
   }
 

@@ -11,6 +11,9 @@
 
 namespace tegula {
 
+/// Stages that are as good as more: of narrow tiles what one SM has under way at a time.
+inline constexpr int kMostStages = 16;
+
 /// Elements of K, or rows of B, that share a scale.
 inline constexpr int kScaleBlock = 128;
 
@@ -25,8 +28,7 @@ enum class Scales : std::uint8_t {
 /// part. Each of one (block_m 64) or two consumer warpgroups computes block_m / consumers rows of a
 /// tile, 64 at a time; K is walked 128 bytes at a time. The CTAs of a cluster compute tiles beside
 /// each other along N, which read the same rows of A, and so are of one group: it comes to them by
-/// multicast. With cluster_n > 1 no groups of k are computed, behind whose ends a CTA clears the
-/// stage.
+/// multicast.
 ///
 /// With split_k > 1 the CTAs of a cluster compute one tile instead: each has a share of the steps
 /// of K and stages of its own, and finishes a share of the columns.
@@ -44,10 +46,23 @@ struct GroupedGemmSm90Config {
   constexpr bool operator==(GroupedGemmSm90Config const&) const = default;
 };
 
+/// Whether there may be groups of k: not where 128 rows of B share a scale, which are weights; and
+/// not in a cluster, whose CTAs load to a stage that another one has cleared behind a group's end.
+constexpr bool computes_groups_of_k(GroupedGemmSm90Config const& c) {
+  return c.scales != Scales::rows_by_blocks && c.cluster_n == 1;
+}
+
 constexpr int consumers(GroupedGemmSm90Config const& c) { return c.block_m == kWgmmaM ? 1 : 2; }
 /// Rows that the consumers compute at one time, and how often they do for a tile.
 constexpr int wave_m(GroupedGemmSm90Config const& c) { return kWgmmaM * consumers(c); }
 constexpr int waves(GroupedGemmSm90Config const& c) { return c.block_m / wave_m(c); }
+/// Partial sums of a wave that a thread holds beside its sums: two where there are registers for
+/// them, so that the tensor core has the next step's products while it promotes this one's.
+constexpr int partials(GroupedGemmSm90Config const& c) {
+  int const registers = c.block_n / 2;
+  int const most = c.min_ctas_per_sm == 1 ? 192 : c.split_k == 1 ? 96 : 0;
+  return waves(c) == 1 && c.scales == Scales::rows_by_blocks && 3 * registers <= most ? 2 : 1;
+}
 /// CTAs of a cluster.
 constexpr int cluster_size(GroupedGemmSm90Config const& c) { return c.cluster_n * c.split_k; }
 /// Columns of D that a CTA finishes.
@@ -102,7 +117,7 @@ constexpr int stages(GroupedGemmSm90Config const& c) {
   int const a_gaps = c.scales == Scales::none ? 0 : waves(c) * (scale_slot(c) - scale_box(c));
   int const budget = (228 / c.min_ctas_per_sm - 3) * 1024 - store_bytes(c) - sum_bytes(c);
   int const most = budget / (stage_bytes(c) + 4 * a_gaps);
-  return most < 8 ? most : 8;
+  return most < kMostStages ? most : kMostStages;
 }
 
 /// Where D goes and C comes from, both in the output type, row-major. C may be D.

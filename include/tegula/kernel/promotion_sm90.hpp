@@ -18,33 +18,48 @@ namespace tegula {
 /// memory at the most once, at the beginning.
 class StepValues {
  public:
+  static constexpr int window = kWarpSize;  ///< steps
+
   StepValues() = default;
-  /// Steps [first, last), of which step s has values[s]. By all lanes of a warp.
+  /// Steps [first, last), of which step s has values[s]; the window begins at the first. By all
+  /// lanes of a warp.
   TEGULA_DEVICE StepValues(float const* values, int first, int last)
-      : values_(values), first_(first), last_(last) {
-    coming_ = load(first);
+      : values_(values + lane_id()), begin_(first), last_(last - lane_id()) {
+    held_ = load(first);
+    coming_ = load(first + window);
   }
 
-  /// The value of `step`; the steps come one after the other. By all lanes.
-  TEGULA_DEVICE float next(int step, SourceLocation where = SourceLocation::current()) {
-    int const lane = (step - first_) % kWarpSize;
-    if (lane == 0) {
-      held_ = coming_;
-      coming_ = load(step + kWarpSize);
-    }
-    return warp::shfl(held_, lane, warp::kAllLanes, where);
+  /// The value of a step of the window. By all lanes.
+  TEGULA_DEVICE float of(int step, SourceLocation where = SourceLocation::current()) const {
+    return warp::shfl(held_, step - begin_, warp::kAllLanes, where);
+  }
+
+  /// Goes on to the next window.
+  TEGULA_DEVICE void next() {
+    begin_ += window;
+    held_ = coming_;
+    coming_ = load(begin_ + window);
   }
 
  private:
-  TEGULA_DEVICE float load(int step) const {
-    int const own = step + lane_id();
-    return own < last_ ? ld_global<float>(values_ + own) : 0.0f;
+  /// The lane's value of the window that begins there.
+  TEGULA_DEVICE float load(int begin) const {
+    return begin < last_ ? ld_global<float>(values_ + begin) : 0.0f;
   }
 
-  float const* values_ = nullptr;
-  int first_ = 0, last_ = 0;
+  float const* values_ = nullptr;  // the lane's of step 0
+  int begin_ = 0;                  // the first step of the window
+  int last_ = 0;                   // as many steps before it as the lane's are behind begin_
   float held_ = 0.0f, coming_ = 0.0f;
 };
+
+/// The same address, of which the compiler does not know how it was worked out, and so keeps it.
+TEGULA_DEVICE SharedAddr hidden(SharedAddr address) {
+#if TEGULA_GPU
+  asm volatile("" : "+r"(address));
+#endif
+  return address;
+}
 
 /// The scales of the columns of a tile, which are of one block of 128, or of two.
 struct ScalePair {
@@ -66,21 +81,26 @@ TEGULA_DEVICE void promote(float const (&of_a)[Rows], ScalePair const& of_b,
   }
 }
 
-/// The same with a scale for each column, in shared memory from the lane's first one on. A lane has
-/// two neighbours of each eight.
+/// The scales of a lane's columns, which are two neighbours of each eight.
+template <class M> using ColumnScales = Vector<float, 2>[count_along<M, 1> / 2];
+
+/// They lie in shared memory, from that of the lane's first column on.
+template <class M> TEGULA_DEVICE void load_column_scales(SharedAddr from, ColumnScales<M>& of_b) {
+#pragma unroll
+  for (int i = 0; i < count_along<M, 1>; i += 2)
+    of_b[i / 2] = ld_shared<Vector<float, 2>>(from + 4 * step_along<1>(M{}, i));
+}
+
+/// The same with a scale for each column.
 template <int Rows, class M>
-TEGULA_DEVICE void promote_by_columns(float const (&of_a)[Rows], SharedAddr of_b,
+TEGULA_DEVICE void promote_by_columns(float const (&of_a)[Rows], ColumnScales<M> const& of_b,
                                       Fragment<float, M> const& tCrP, Fragment<float, M>& tCrC) {
 #pragma unroll
-  for (int i = 0; i < count_along<M, 1>; i += 2) {
-    auto const pair = ld_shared<Vector<float, 2>>(of_b + 4 * step_along<1>(M{}, i));
+  for (int i = 0; i < count_along<M, 1>; ++i) {
 #pragma unroll
-    for (int r = 0; r < Rows; ++r) {
-#pragma unroll
-      for (int j = 0; j < 2; ++j)
-        row_column(tCrC, r, i + j) =
-            fma(row_column(tCrP, r, i + j), of_a[r] * pair.data[j], row_column(tCrC, r, i + j));
-    }
+    for (int r = 0; r < Rows; ++r)
+      row_column(tCrC, r, i) =
+          fma(row_column(tCrP, r, i), of_a[r] * of_b[i / 2].data[i % 2], row_column(tCrC, r, i));
   }
 }
 
