@@ -39,6 +39,17 @@ struct PromotionModel {
   double overlap_loss = 0.156;
 };
 
+/// A map of scales, of boxes of `box` rows of one block: (rows, blocks, groups).
+TensorMapDescription describe_scales(float const* scales, std::int64_t rows, std::int64_t blocks,
+                                     std::int64_t groups, std::int64_t stride, int box) {
+  return {.dtype = DType::f32,
+          .rank = 3,
+          .address = scales,
+          .extents = {rows, blocks, groups},
+          .strides = {stride * 4, stride * blocks * 4},
+          .box = {box, 1, 1}};
+}
+
 /// How D leaves: by TMA where it takes whole vectors of D, and C is none or D itself, of f32.
 GroupedStore store_of(GroupedGemmOutput const& out, DType type) {
   bool const in_place = out.c == out.d && out.ldc == out.ldd &&
