@@ -36,7 +36,7 @@ constexpr GroupedCase kGroupedCases[] = {
      .ends = {66, 0, 70},
      .adds = true},
     {.name = "grouped_gemm_sm90_by_k",
-     .config = {.out = DType::f32, .scales = Scales::rows_by_rows, .block_m = 128, .block_n = 64},
+     .config = {.out = DType::f32, .scales = Scales::rows_by_rows, .block_m = 128, .block_n = 96},
      .grouping = Grouping::k,
      .m = 100,
      .n = 76,

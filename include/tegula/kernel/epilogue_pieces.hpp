@@ -47,7 +47,9 @@ template <EpilogueSm90Spec S, class Mma, int Waves> class PieceEpilogue {
   }
 
   /// Before the CTA ends: its shared memory lives until TMA has read it.
-  TEGULA_DEVICE void drain() const { stores_.drain(); }
+  TEGULA_DEVICE void drain(SourceLocation where = SourceLocation::current()) const {
+    stores_.drain(where);
+  }
 
  private:
   static constexpr int piece_n = store_n(S), last_n = last_store_n(S);

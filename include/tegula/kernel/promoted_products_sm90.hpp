@@ -9,6 +9,7 @@
 #include "tegula/kernel/grouped_gemm_sm90_config.hpp"
 #include "tegula/kernel/promotion_sm90.hpp"
 #include "tegula/pipeline/group_tiles.hpp"
+#include "tegula/pipeline/pipeline_state.hpp"
 #include "tegula/tensor/warpgroup_gemm.hpp"
 
 namespace tegula {
@@ -114,7 +115,7 @@ template <class Kernel> class PromotedProductsSm90 {
     float of_a[partials][own_rows];
     ColumnScales<M> of_columns;
     ScalePair of_b;
-    typename Ring::State read = state;  // the stage that the tensor core reads
+    int read = state.stage;  // the stage that the tensor core reads
 
     // Starts the products of a wave of the next step.
     auto const issue = [&](int step, int wave, int to) {
@@ -159,8 +160,8 @@ template <class Kernel> class PromotedProductsSm90 {
         wgmma_pin(tCrP[from]);
         if (wave + 1 == waves) {
           warp::sync();  // all lanes have read their scales
-          ring_.release(read.stage);
-          read.next();
+          ring_.release(read);
+          read = next_stage<Kernel::stages>(read);
         }
         if constexpr (column_scales) {
           promote_by_columns(of_a[from], of_columns, tCrP[from], tCrC[wave]);
