@@ -1,88 +1,39 @@
-"""DeepGEMM as a peer, from a folder with its sources: its host code is compiled there once, its kernels when they are first launched.
+"""DeepGEMM as a peer: a shared library over its kernels, built elsewhere.
 
-The folder is a checkout of DeepGEMM with its submodules, or with their headers at third-party/cutlass/include and third-party/fmt/include;
-it lies outside this repository. Whatever fails there is said in a sentence, and the measurement goes on without the peer.
+The library has one function, which launches the kernel that DeepGEMM's own heuristics choose for a problem, and returns 0, or something
+else where it has none for it:
+
+    int deep_gemm_fp8(int grouping, int m, int n, int k, int groups, void* a, float* scale_a, void* b, float* scale_b, void* d,
+                      int* table, void* workspace, cudaStream_t stream)
+
+grouping counts as Grouping does (none, contiguous, masked, k). A and B are e4m3, K-major. scale_a has one factor for a row and 128 of K,
+(blocks of K, rows to a multiple of 4), of masked groups one such matrix for each; scale_b one for 128 x 128, (groups, blocks of n, blocks of
+K), or with groups of k as scale_a. d is bf16; with groups of k f32, to which is added. The table holds for contiguous rows the group of
+each (-1: none; groups begin at multiples of 128), for masked ones how many count, for groups of k the K of each; then A and B have each
+group's columns by themselves, k is the sum, and the workspace, of WORKSPACE bytes, holds tensor maps while the kernel runs.
 """
 
-import faulthandler
-import importlib
-import pathlib
-import shutil
-import subprocess
-import sys
-import warnings
+import ctypes
+
+import torch
+
+WORKSPACE = 1 << 20
 
 
-def load(folder):
-    """The module deep_gemm of the folder, or where it is None the one that is installed; None where there is none that works."""
-    try:
-        if folder is not None:
-            _make(pathlib.Path(folder).resolve())
-            sys.path.insert(0, str(pathlib.Path(folder).resolve()))
-            _try(folder)
-        return importlib.import_module("deep_gemm")
-    except ModuleNotFoundError as error:
-        if folder is not None:
-            print(f"without DeepGEMM: {error}")
-    except Exception as error:  # of another project: a compiler, a linker, an assertion
-        print(f"without DeepGEMM: {' '.join(str(error).split())[-300:]}")
-    return None
+class DeepGemm:
+    def __init__(self, library):
+        self.library = ctypes.CDLL(library)
+        self.workspace = torch.empty(WORKSPACE, device="cuda", dtype=torch.uint8)
 
+    def launch(self, grouping, m, n, k, groups, a, scale_a, b, scale_b, d, table=None):
+        """A function that computes this, on torch's current stream."""
+        tensors = (a, scale_a, b, scale_b, d, table, self.workspace)
 
-def _try(folder):
-    """One small product in a process of its own, which may crash. Its kernel is compiled on the way."""
-    tried = subprocess.run([sys.executable, __file__, str(folder)], capture_output=True, text=True, timeout=180, check=False)
-    if tried.returncode != 0:
-        raise RuntimeError(f"a small product ended with {tried.returncode}: {tried.stderr.strip()}")
+        def run():
+            pointers = [None if x is None else ctypes.c_void_p(x.data_ptr()) for x in tensors]
+            stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+            failed = self.library.deep_gemm_fp8(grouping, m, n, k, groups, *pointers, stream)
+            if failed:
+                raise RuntimeError(f"deep_gemm_fp8 returns {failed}")
 
-
-def _small_product(folder):
-    import torch
-
-    sys.path.insert(0, str(pathlib.Path(folder).resolve()))
-    module = importlib.import_module("deep_gemm")
-    a, b = (torch.ones(128, 256, device="cuda").to(torch.float8_e4m3fn) for _ in range(2))
-    of_rows, of_blocks = torch.ones(2, 128, device="cuda").t(), torch.ones(1, 2, device="cuda")
-    d = torch.empty(128, 128, device="cuda", dtype=torch.bfloat16)
-    module.fp8_gemm_nt((a, of_rows), (b, of_blocks), d)
-    torch.cuda.synchronize()
-    assert (d == 256).all(), d
-
-
-def _make(folder):
-    package = folder / "deep_gemm"
-    if not (folder / "csrc/python_api.cpp").is_file():
-        raise RuntimeError(f"{folder} has no csrc/python_api.cpp: it must hold DeepGEMM's sources")
-    cutlass, fmt = (folder / "third-party" / name / "include" for name in ("cutlass", "fmt"))
-    for needed in (cutlass / "cute", cutlass / "cutlass", fmt / "fmt"):
-        if not needed.is_dir():
-            raise RuntimeError(f"{needed} is missing: it is a submodule's")
-    for name in ("cute", "cutlass"):  # that the kernels include
-        if not (package / "include" / name).exists():
-            (package / "include" / name).symlink_to(cutlass / name)
-    if list(package.glob("_C*.so")):
-        return
-    from torch.utils.cpp_extension import CUDA_HOME, load
-
-    cccl = pathlib.Path(CUDA_HOME or "/usr/local/cuda") / "include/cccl"  # where CUDA 13 has <cuda/std/...>; nvcc knows it
-
-    build = folder / "build"
-    build.mkdir(exist_ok=True)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        load(
-            name="_C",
-            sources=[str(folder / "csrc/python_api.cpp")],
-            extra_include_paths=[str(path) for path in (package / "include", cutlass, fmt, cccl)],
-            extra_cflags=["-std=c++20", "-O2", "-fPIC", "-Wno-psabi", "-Wno-deprecated-declarations"],
-            extra_ldflags=["-lcudart", "-lnvrtc", "-lcuda"],
-            build_directory=str(build),
-            with_cuda=True,
-            is_python_module=False,
-        )
-    shutil.copy(build / "_C.so", package / "_C.so")
-
-
-if __name__ == "__main__":
-    faulthandler.enable()
-    _small_product(sys.argv[1])
+        return run

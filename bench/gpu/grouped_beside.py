@@ -1,25 +1,22 @@
 #!/usr/bin/env python3
 """tegula's block-scaled and grouped GEMMs beside their peers in one process:
-grouped_beside.py BUILD [--record FILE] [--rounds N] [--parts dense contiguous masked k bf16] [--candidates] [--deep-gemm FOLDER]
+grouped_beside.py BUILD [--record FILE] [--rounds N] [--parts dense contiguous masked k bf16] [--candidates] [--deep-gemm LIBRARY]
 
 fp8 e4m3 with scales of 1x128 by 128x128, bf16 out, at DeepGEMM's list; groups of rows (contiguous, masked) in fp8 and bf16; groups of k
-in fp8, added to f32. The peers are DeepGEMM, of --deep-gemm's FOLDER (deep_gemm_peer.py) or installed, PyTorch's torch._grouped_mm (bf16) and torch._scaled_mm with one scale a
-tensor (less work, less accurate) where this PyTorch has them. Each result is first held against f32 products of the operands that the
-scales stand for, by DeepGEMM's criterion, diff < 0.001, the output poisoned before. Launches of ours and of the peers alternate; medians
-are shown, and the ratio to the fastest peer. --candidates times each of tegula's configurations, too.
-
-DeepGEMM compiles a kernel for nearly every problem: --prepare I/N launches its kernels for every N-th problem once and measures nothing, so
-that N processes compile them all at a time.
+in fp8, added to f32. The peers are DeepGEMM, where --deep-gemm names a library of its kernels (deep_gemm_peer.py), PyTorch's
+torch._grouped_mm (bf16) and torch._scaled_mm with one scale a tensor (less work, less accurate) where this PyTorch has them. Each result is
+first held against f32 products of the operands that the scales stand for, by DeepGEMM's criterion, diff < 0.001, the output poisoned
+before. Launches of ours and of the peers alternate; medians are shown, and the ratio to DeepGEMM, or without it to the fastest peer.
+--candidates times each of tegula's configurations, too.
 """
 
 import argparse
 import ctypes
-import itertools
 import math
 
 import torch
 
-import deep_gemm_peer
+from deep_gemm_peer import DeepGemm
 from measurement import EntryPoints, append, stamp
 from timing import Timer
 
@@ -43,8 +40,7 @@ def arguments():
     parser.add_argument("--rounds", type=int, default=15, help="timed launches of each (default 15)")
     parser.add_argument("--parts", nargs="*", default=["dense", "contiguous", "masked", "k", "bf16"])
     parser.add_argument("--candidates", action="store_true", help="time each configuration, not only the chosen one")
-    parser.add_argument("--deep-gemm", metavar="FOLDER", help="DeepGEMM's sources, with its submodules' headers")
-    parser.add_argument("--prepare", metavar="I/N", help="only launch DeepGEMM's kernels for the problems I, I + N, ...")
+    parser.add_argument("--deep-gemm", metavar="LIBRARY", help="a shared library of DeepGEMM's kernels")
     return parser.parse_args()
 
 
@@ -122,7 +118,7 @@ class Problem:
         return self.expected if self.covered is None else self.expected[self.covered]
 
 
-def dense(entry, module):
+def dense(entry, deep_gemm):
     for m in (64, 128, 4096):
         for n, k in NK:
             x, y = torch.randn(m, k, device="cuda"), torch.randn(n, k, device="cuda")
@@ -131,10 +127,10 @@ def dense(entry, module):
             d = torch.empty(m, n, device="cuda", dtype=torch.bfloat16)
             numbers = Numbers(1, ROWS_BY_BLOCKS, NONE, 0, 1, m, n, k, m)
             problem = Problem(entry, f"dense {m} x {n} x {k}", numbers, a, b, d, mn_major(scale_a), scale_b, flops=2 * m * n * k, expected=expected)
-            if module is not None:
-                out = torch.empty_like(d)
-                theirs = (a, mn_major(scale_a).t()[:m]), (b, scale_b)
-                problem.beside("DeepGEMM", lambda theirs=theirs, out=out: module.fp8_gemm_nt(*theirs, out), lambda out=out: out)
+            if deep_gemm is not None:
+                out = torch.full_like(d, float("nan"))
+                theirs = (a, mn_major(scale_a), b, scale_b, out)
+                problem.beside("DeepGEMM", deep_gemm.launch(NONE, m, n, k, 1, *theirs), lambda out=out: out)
             one = torch.ones((), device="cuda")
             problem.peers["_scaled_mm (tensor)"] = lambda a=a, b=b, one=one: torch._scaled_mm(
                 a, b.t(), scale_a=one, scale_b=one, out_dtype=torch.bfloat16, use_fast_accum=True
@@ -156,7 +152,7 @@ def padded_rows(sizes):
     return torch.tensor(index, device="cuda", dtype=torch.int32)
 
 
-def contiguous(entry, module):
+def contiguous(entry, deep_gemm):
     for groups, mean, n, k in CONTIGUOUS:
         sizes, ends = rows_of_groups(groups, mean)
         m = sum(sizes)
@@ -172,22 +168,20 @@ def contiguous(entry, module):
         problem = Problem(
             entry, f"contiguous {groups} x {mean} x {n} x {k}", numbers, a, b, d, mn_major(scale_a), scale_b, ends, 2 * m * n * k, expected
         )
-        if module is not None:
+        if deep_gemm is not None:
             index = padded_rows(sizes)
             total = index.numel()
             padded, padded_scales = torch.zeros(total, k, device="cuda", dtype=a.dtype), torch.zeros(total, k // BLOCK, device="cuda")
             padded.view(torch.uint8)[index >= 0], padded_scales[index >= 0] = a.view(torch.uint8), scale_a
-            out = torch.empty(total, n, device="cuda", dtype=torch.bfloat16)
-            theirs = (padded, mn_major(padded_scales).t()[:total]), (b, scale_b)
+            out = torch.full((total, n), float("nan"), device="cuda", dtype=torch.bfloat16)
+            theirs = (padded, mn_major(padded_scales), b, scale_b, out, index)
             problem.beside(
-                "DeepGEMM",
-                lambda theirs=theirs, out=out, index=index: module.m_grouped_fp8_gemm_nt_contiguous(*theirs, out, index),
-                lambda out=out, index=index: out[index >= 0],
+                "DeepGEMM", deep_gemm.launch(CONTIGUOUS_GROUPS, total, n, k, groups, *theirs), lambda out=out, index=index: out[index >= 0]
             )
         yield problem
 
 
-def masked(entry, module):
+def masked(entry, deep_gemm):
     for groups, most, n, k in MASKED:
         sizes = [max(1, most * (3 + g % 4) // 8) for g in range(groups)]
         ends = torch.tensor(sizes, device="cuda", dtype=torch.int32)
@@ -202,19 +196,17 @@ def masked(entry, module):
         problem = Problem(
             entry, f"masked {groups} x {most} x {n} x {k}", numbers, a, b, d, mn_major(scale_a), scale_b, ends, 2 * sum(sizes) * n * k, expected, covered
         )
-        if module is not None:
-            scales = torch.stack([mn_major(s) for s in scale_a.view(groups, most, -1)]).transpose(1, 2)[:, :most]
-            theirs = (a.view(groups, most, k), scales), (b, scale_b)
-            out = torch.empty(groups, most, n, device="cuda", dtype=torch.bfloat16)
+        if deep_gemm is not None:
+            scales = torch.stack([mn_major(s) for s in scale_a.view(groups, most, -1)])
+            out = torch.full((groups * most, n), float("nan"), device="cuda", dtype=torch.bfloat16)
+            theirs = (a, scales, b, scale_b, out, ends)
             problem.beside(
-                "DeepGEMM",
-                lambda theirs=theirs, out=out, ends=ends, e=most // 2: module.m_grouped_fp8_gemm_nt_masked(*theirs, out, ends, e),
-                lambda out=out, covered=covered, n=n: out.view(-1, n)[covered],
+                "DeepGEMM", deep_gemm.launch(MASKED_GROUPS, most, n, k, groups, *theirs), lambda out=out, covered=covered: out[covered]
             )
         yield problem
 
 
-def by_k(entry, module):
+def by_k(entry, deep_gemm):
     for groups, m, n, mean in BY_K:
         sizes = [mean * (2 + g % 3) // 3 // BLOCK * BLOCK for g in range(groups)]
         ends = torch.tensor(sizes, device="cuda").cumsum(0).int()
@@ -227,21 +219,17 @@ def by_k(entry, module):
         problem = Problem(
             entry, f"k {groups} x {m} x {n} x {mean}", numbers, a, b, d, mn_major(scale_a), mn_major(scale_b), ends, 2 * m * n * k, expected, c=d
         )
-        if module is not None:  # each group's columns by themselves
+        if deep_gemm is not None:  # each group's columns by themselves
             theirs = [
-                (torch.cat([part.flatten() for part in torch.split(values.view(torch.uint8), sizes, 1)]).view(values.dtype), mn_major(scales).t())
-                for values, scales in ((a, scale_a), (b, scale_b))
+                torch.cat([part.flatten() for part in torch.split(values.view(torch.uint8), sizes, 1)]).view(values.dtype) for values in (a, b)
             ]
             out, ks = torch.zeros_like(d), torch.tensor(sizes, device="cuda", dtype=torch.int32)
-            problem.beside(
-                "DeepGEMM",
-                lambda theirs=theirs, out=out, sizes=sizes, ks=ks: module.k_grouped_fp8_gemm_nt_contiguous(*theirs, out, sizes, ks, c=out),
-                lambda out=out: out,
-            )
+            theirs = (theirs[0], mn_major(scale_a), theirs[1], mn_major(scale_b), out, ks)
+            problem.beside("DeepGEMM", deep_gemm.launch(K_GROUPS, m, n, k, groups, *theirs), lambda out=out: out)
         yield problem
 
 
-def bf16(entry, module):
+def bf16(entry, deep_gemm):
     for groups, mean, n, k in CONTIGUOUS:
         sizes, ends = rows_of_groups(groups, mean)
         m = sum(sizes)
@@ -288,7 +276,7 @@ def measure(problem, timer, options):
     seconds = timer.medians(functions, options.rounds)
     rates = [problem.flops / s / 1e12 for s in seconds]
     by_peer = dict(zip(names[1 : 1 + len(peers)], rates[1:]))
-    best = max(by_peer.values(), default=None)
+    best = by_peer.get("DeepGEMM", max(by_peer.values(), default=None))
     shown = "  ".join(f"{name} {value:5.0f}" for name, value in by_peer.items())
     print(f"{problem.name:34} {rates[0]:5.0f} TFLOP/s  {shown}" + (f"  ratio {rates[0] / best:.3f}" if best else "") + f"  {chosen}", flush=True)
     for name, rate in sorted(zip(names[1 + len(peers) :], rates[1 + len(peers) :]), key=lambda pair: -pair[1]):
@@ -304,25 +292,15 @@ def measure(problem, timer, options):
     }
 
 
-def prepare(options, problems):
-    """Has DeepGEMM compile what it launches for some of the problems."""
-    first, step = map(int, options.prepare.split("/"))
-    for problem in itertools.islice(problems, first, None, step):
-        problem.peers = {name: launch for name, launch in problem.peers.items() if name == "DeepGEMM"}
-        usable(problem)
-
-
 def main():
     options = arguments()
     torch.manual_seed(0)
     torch.backends.cuda.matmul.allow_tf32 = False
     entry, timer, run = EntryPoints(options.build), Timer(), stamp("./run gpu bench")
     parts = {"dense": dense, "contiguous": contiguous, "masked": masked, "k": by_k, "bf16": bf16}
-    module = deep_gemm_peer.load(options.deep_gemm)
-    if options.prepare:
-        return prepare(options, (problem for part in options.parts for problem in parts[part](entry, module)))
+    deep_gemm = DeepGemm(options.deep_gemm) if options.deep_gemm else None
     for part in options.parts:
-        records = [run | measure(problem, timer, options) for problem in parts[part](entry, module)]
+        records = [run | measure(problem, timer, options) for problem in parts[part](entry, deep_gemm)]
         ratios = [record["ratio"] for record in records if record["ratio"]]
         if ratios:
             print(f"{part}: geometric mean of the ratios {math.exp(sum(map(math.log, ratios)) / len(ratios)):.3f}, least {min(ratios):.3f}")

@@ -36,12 +36,13 @@ constexpr GroupedCase kGroupedCases[] = {
      .ends = {66, 0, 70},
      .adds = true},
     {.name = "grouped_gemm_sm90_by_k",
-     .config = {.out = DType::f32, .scales = Scales::rows_by_rows, .block_m = 128, .block_n = 64},
+     .config = {.out = DType::f32, .scales = Scales::rows_by_rows, .block_m = 128, .block_n = 96},
      .grouping = Grouping::k,
      .m = 100,
-     .n = 65,
+     .n = 76,
      .k = 1408,
-     .ends = {16, 16, 1300}},
+     .ends = {16, 16, 1300},
+     .in_place = true},
     {.name = "grouped_gemm_sm90_bf16",
      .config =
          {.a = DType::bf16, .b = DType::bf16, .scales = Scales::none, .block_m = 64, .block_n = 64},
@@ -130,7 +131,9 @@ GroupedGemmSm90Params grouped_params(Bench& bench, GroupedCase const& c) {
   std::int64_t const rows_d = by_k ? c.m : rows;
   void* const d = bench.output("D", config.out, c.n, rows_d * groups_d, ldd);
   if (c.in_place)  // some number
-    bench.machine().fill(d, 0x3c, static_cast<std::size_t>(ldd * (rows_d - 1) + c.n) * 2);
+    bench.machine().fill(d, 0x3c,
+                         static_cast<std::size_t>(ldd * (rows_d * groups_d - 1) + c.n) *
+                             static_cast<std::size_t>(bits(config.out) / 8));
   p.out = {.d = d,
            .c = c.in_place ? d
                 : c.adds   ? bench.input("C", config.out, c.n, rows_d * groups_d, ldd)
@@ -141,6 +144,15 @@ GroupedGemmSm90Params grouped_params(Bench& bench, GroupedCase const& c) {
            .c_group_stride = by_k ? ldd * c.m : 0,
            .n = c.n,
            .vectors = c.n * bits(config.out) % 128 == 0};
+  bool const added = c.in_place && config.out == DType::f32;
+  p.d = p.last_d = p.a;
+  if (p.out.vectors && (p.out.c == nullptr || added)) {
+    TmaMatrices const matrices = {config.out, d, rows_d, c.n, groups_d, ldd, ldd * rows_d};
+    PerPiece<TmaBoxes> const pieces = store_boxes(epilogue(config));
+    p.d = sim::encode(describe(matrices, pieces.whole));
+    p.last_d = sim::encode(describe(matrices, pieces.last));
+    p.store = added ? GroupedStore::added : GroupedStore::pieces;
+  }
   return p;
 }
 

@@ -157,8 +157,9 @@ TEST(GroupedGemmPlan, SharesKWhereTilesAreFewAndKIsLong) {
     return configuration(grouped_gemm_sm90, choose_grouped_gemm(g, device).configuration);
   };
   for (int const m : {1, 64, 128}) {
-    for (int const n : {576, 2112})
-      EXPECT_GT(chosen(dense(m, n, 7168)).split_k, 1) << m << " x " << n;
+    EXPECT_GT(chosen(dense(m, 576, 7168)).split_k, 1) << m;
+    auto const& narrow = chosen(dense(m, 2112, 7168));
+    EXPECT_TRUE(narrow.split_k > 1 || narrow.block_n <= 32) << m;
     EXPECT_EQ(chosen(dense(m, 24576, 512)).split_k, 1) << "there are tiles enough";
   }
   GroupedGemmChoice const asked = choose_grouped_gemm(dense(), {}, {.split_k = 4});

@@ -39,8 +39,7 @@ TEST_P(EveryGroupedConfiguration, OverTheEdgesOfItsTiles) {
 TEST_P(EveryGroupedConfiguration, OfAlignedRowsOntoC) { expect_right_onto_c(machine, p, tile); }
 TEST_P(EveryGroupedConfiguration, OfGroupsOfRows) { expect_right_of_rows(machine, p, tile); }
 TEST_P(EveryGroupedConfiguration, OfGroupsOfK) {
-  if (c.scales == Scales::rows_by_blocks || c.cluster_n > 1)
-    GTEST_SKIP() << "it computes no groups of k";
+  if (!computes_groups_of_k(c)) GTEST_SKIP() << "it computes no groups of k";
   expect_right_of_k(machine, p, tile);
 }
 

@@ -9,8 +9,10 @@
 #include "tegula/arch/setmaxnreg.hpp"
 #include "tegula/arch/warp.hpp"
 #include "tegula/kernel/clear_columns.hpp"
+#include "tegula/kernel/epilogue_pieces.hpp"
 #include "tegula/kernel/epilogue_rows.hpp"
 #include "tegula/kernel/grouped_gemm_sm90_config.hpp"
+#include "tegula/kernel/promoted_products_sm90.hpp"
 #include "tegula/pipeline/cluster_reduction.hpp"
 #include "tegula/pipeline/group_tiles.hpp"
 #include "tegula/pipeline/tma_pipeline.hpp"
@@ -62,8 +64,10 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
   static constexpr bool scaled = C.scales != Scales::none;
   static constexpr bool column_scales = C.scales == Scales::rows_by_rows;
   static constexpr bool split = C.split_k > 1;
-  static_assert(stages >= 2 && C.block_m % wave_m == 0 && C.block_n % 32 == 0);
+  static constexpr bool k_groups = computes_groups_of_k(C);
+  static_assert(stages >= 2 && C.block_m % wave_m == 0 && C.block_n % 16 == 0);
   static_assert(!split || (peers == 1 && waves == 1), "the CTAs of a cluster share one tile's K");
+  static_assert(!column_scales || C.block_n % 32 == 0, "scales of B of a stage begin at 128 bytes");
   static_assert(!scaled || block_k == kScaleBlock, "a stage's elements of a row share a scale");
 
   using TileA = SharedTile<type_of<C.a>, a_tile(C, stages)>;  // (block_m, block_k, stages)
@@ -96,16 +100,17 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
                          ClusterReduction<Accumulator, typename MmaOf<share_n>::Accumulator,
                                           C.split_k, kWarpgroupSize * consumers>,
                          NoReduction>;
-  using M = typename Accumulator::Map;
-  static constexpr int own_rows = count_along<M, 0>, own_columns = count_along<M, 1>;
-  using Epilogue = RowEpilogue<Out, Mma>;
-  static constexpr sim::Limits limits = {.bank_conflicts = 0};
+  using Epilogue = PieceEpilogue<tegula::epilogue(C), Mma, waves>;
+  struct NoPieces {};
+  using Pieces = std::conditional_t<split, NoPieces, typename Epilogue::Tile>;
+  static constexpr sim::Limits limits = {.bank_conflicts = bits(C.out) == 32 ? 2 : 0};
 
   struct SharedStorage {
     TileA a;
     TileB b;
     ScalesA scale_a;
     ScalesB scale_b;
+    Pieces d;
     typename Ring::Storage ring;
     typename Reduction::Barriers reduction;
     typename Reduction::Tile sums;
@@ -115,6 +120,7 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
       name("B", b);
       if constexpr (scaled) name("scales of A", scale_a);
       if constexpr (column_scales) name("scales of B", scale_b);
+      if constexpr (!split) name("D", d);
       name("full", ring.full);
       name("empty", ring.empty);
       if constexpr (split) {
@@ -148,6 +154,7 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
       prefetch_tensor_map(p.b);
       if constexpr (scaled) prefetch_tensor_map(p.scale_a);
       if constexpr (column_scales) prefetch_tensor_map(p.scale_b);
+      if constexpr (!split) prefetch_tensor_map(p.d);
     }
     if (thread_idx() == 128) {
       ring.init();
@@ -170,6 +177,8 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
   }
 
  private:
+  friend PromotedProductsSm90<GroupedGemmSm90>;
+
   TEGULA_DEVICE static WorkTiles work_of(Params const& p) {
     return WorkTiles{p.tiles, static_cast<int>(block_idx().x / cluster.x), p.clusters};
   }
@@ -245,39 +254,53 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
   }
 
   /// A consumer warpgroup: its rows of every tile.
-  TEGULA_DEVICE static void consume(Params const& p, SharedStorage& smem, Ring const& ring,
+  TEGULA_DEVICE static void consume(Params const& p, SharedStorage& smem, Ring const& whole_ring,
                                     int group) {
+    Ring const ring = whole_ring.kept();
     Accumulator tCrC[waves];
     typename Ring::State state;
     int const thread = kWarpgroupSize * group + thread_idx_here() % kWarpgroupSize;
-    [[maybe_unused]] int turn = 0;
+    if constexpr (split) {
+      int turn = 0;
 #pragma unroll 1
-    for (WorkTiles work = work_of(p); !work.done(); work.next(), ++turn) {
-      GroupTile const& tile = work.tile;
-      int const n = first_column(tile);
-      Steps const steps = steps_of(tile);
-      if constexpr (split) {
-        if (turn > 0) Reduction{smem.sums, smem.reduction, thread}.leave();
-      }
-      if constexpr (scaled) {
-        multiply_scaled(p, smem, ring, state, tile, n, steps, thread, tCrC);
-      } else {
-        multiply(p, smem, ring, state, tile, steps, thread, tCrC);
-      }
-      if (!addressable(tile)) fill(tCrC, __builtin_nanf(""));
-      Epilogue const epilogue{p.out, tile.group, thread};
-      if constexpr (split) {
+      for (WorkTiles work = work_of(p); !work.done(); work.next(), ++turn) {
+        GroupTile const& tile = work.tile;
         Reduction const sums{smem.sums, smem.reduction, thread};
+        if (turn > 0) sums.leave();
+        accumulate(p, smem, ring, state, tile, thread, tCrC);
         sums.wait_ready(turn);
         sums.give(tCrC[0]);
         sums.wait(turn);
         auto tCrD = sums.reduce();
-        epilogue.store(tCrD, tile.m, tile.m_end, n + cluster_cta_rank() * share_n);
-      } else {
-#pragma unroll
-        for (int wave = 0; wave < waves; ++wave)
-          epilogue.store(tCrC[wave], tile.m + wave * wave_m, tile.m_end, n);
+        RowEpilogue<Out, Mma>{p.out, tile.group, thread}.store(
+            tCrD, tile.m, tile.m_end, first_column(tile) + cluster_cta_rank() * share_n);
       }
+    } else {
+      Epilogue epilogue{p, smem.d, thread};
+#pragma unroll 1
+      for (WorkTiles work = work_of(p); !work.done(); work.next()) {
+        GroupTile const& tile = work.tile;
+        accumulate(p, smem, ring, state, tile, thread, tCrC);
+        epilogue.store(tCrC, tile.group, tile.m, tile.m_end, first_column(tile));
+      }
+      epilogue.drain();
+    }
+  }
+
+  /// tCrC = the CTA's share of the tile's sum: NaN where TMA cannot load the group's columns.
+  TEGULA_DEVICE static void accumulate(Params const& p, SharedStorage& smem, Ring const& ring,
+                                       typename Ring::State& state, GroupTile const& tile,
+                                       int thread, Accumulator (&tCrC)[waves]) {
+    Steps const steps = steps_of(tile);
+    if constexpr (scaled) {
+      fill(tCrC, 0.0f);
+      PromotedProductsSm90<GroupedGemmSm90>{p, smem, ring, tile, first_column(tile), steps, thread}
+          .add_to(tCrC, state);
+    } else {
+      multiply(p, smem, ring, state, tile, steps, thread, tCrC);
+    }
+    if constexpr (k_groups) {
+      if (!addressable(tile)) fill(tCrC, __builtin_nanf(""));
     }
   }
 
@@ -319,143 +342,9 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
     if (steps.count() > 0) ring.release(previous);
   }
 
-  /// The scales of B for one step: of the first columns of the tile, and of those of the next 128.
-  struct ScalePair {
-    float first = 0.0f, second = 0.0f;
-  };
-
-  /// tCrC = the sum over these steps of the scaled product of each, promoted to f32 one by one.
-  TEGULA_DEVICE static void multiply_scaled(Params const& p, SharedStorage& smem, Ring const& ring,
-                                            typename Ring::State& state, GroupTile const& tile,
-                                            int n, Steps steps, int thread,
-                                            Accumulator (&tCrC)[waves]) {
-    fill(tCrC, 0.0f);
-    if constexpr (column_scales || kScaleBlock % C.block_n == 0) {
-      promote_steps<C.block_n>(p, smem, ring, state, tile, n, steps, thread, tCrC);
-    } else {  // where B's blocks meet within the tile is known in each of these loops
-      promote_by_split<unit>(p, smem, ring, state, tile, n, steps, thread, tCrC,
-                             kScaleBlock - n % kScaleBlock);
-    }
-  }
-
-  // Tiles begin at multiples of this, modulo 128, and so do the blocks of B in a tile. No tile has
-  // columns of three.
-  static constexpr int unit = C.block_n % 128 == 0  ? 128
-                              : C.block_n % 64 == 0 ? 64
-                              : C.block_n % 32 == 0 ? 32
-                                                    : 0;
-  static_assert(column_scales || !scaled || C.block_n <= kScaleBlock + unit);
-
-  template <int Split, class... Rest>
-  TEGULA_DEVICE static void promote_by_split(Params const& p, SharedStorage& smem, Ring const& ring,
-                                             typename Ring::State& state, GroupTile const& tile,
-                                             int n, Steps steps, int thread,
-                                             Accumulator (&tCrC)[waves], int split) {
-    if constexpr (Split >= kScaleBlock) {
-      promote_steps<Split>(p, smem, ring, state, tile, n, steps, thread, tCrC);
-    } else {
-      if (split == Split) {
-        promote_steps<Split>(p, smem, ring, state, tile, n, steps, thread, tCrC);
-      } else {
-        promote_by_split<Split + unit>(p, smem, ring, state, tile, n, steps, thread, tCrC, split);
-      }
-    }
-  }
-
-  /// The same, where the first Split columns of the tile are of one block of B.
-  template <int Split>
-  TEGULA_DEVICE static void promote_steps(Params const& p, SharedStorage& smem, Ring const& ring,
-                                          typename Ring::State& state, GroupTile const& tile, int n,
-                                          Steps steps, int thread, Accumulator (&tCrC)[waves]) {
-    Accumulator tCrP;  // the partial sums of one wave: (MMA, 1, 1)
-    int const own_row = tile.m % 4 + Mma{thread}.origin_c()[0];
-    float const* scale_b = nullptr;
-    int next_block = 0;  // from a scale of B to that of the 128 columns behind it
-    if constexpr (!column_scales) {
-      BlockScales const& b = p.b_blocks;
-      int const group = p.tiles.grouping == Grouping::k ? 0 : tile.group, block = n / kScaleBlock;
-      scale_b = b.scale + (static_cast<std::int64_t>(group) * b.blocks_n + block) * b.blocks_k +
-                tile.k_block;
-      next_block = block + 1 < b.blocks_n ? b.blocks_k : 0;
-      if (block >= b.blocks_n) scale_b = b.scale;  // a tile of the cluster behind the last column
-    }
-#pragma unroll 1
-    for (int step = steps.first; step < steps.last; ++step) {
-      ring.wait(state);
-      if (ends_early(p, tile, step)) clear_beyond(smem, state.stage, tile, step, thread);
-      ScalePair of_b;
-#pragma unroll
-      for (int wave = 0; wave < waves; ++wave) {
-        wgmma_pin(tCrP);
-        wgmma_fence();  // the registers of tCrP, before the first wgmma that uses them
-        gemm(Mma{thread}, operand_a(smem, thread, wave, state.stage),
-             operand_b(smem, thread, state.stage), tCrP, false);
-        wgmma_commit_group();
-        // Under the tensor core's work: the scales.
-        if constexpr (!column_scales) {
-          if (wave == 0) {
-            of_b.first = ld_global<float>(scale_b + step);
-            if constexpr (Split < C.block_n)
-              of_b.second = ld_global<float>(scale_b + step + next_block);
-          }
-        }
-        float of_a[own_rows];
-#pragma unroll
-        for (int r = 0; r < own_rows; ++r)
-          of_a[r] = ld_shared<float>(scales_of_a(smem, state.stage, wave) +
-                                     4 * (own_row + step_along<0>(M{}, r)));
-        wgmma_wait_group<0>();
-        wgmma_pin(tCrP);
-        if constexpr (column_scales) {
-          promote_by_columns(smem, state.stage, thread, of_a, tCrP, tCrC[wave]);
-        }
-        if (wave + 1 == waves) {
-          warp::sync();  // all lanes have read their scales
-          ring.release(state.stage);
-        }
-        if constexpr (!column_scales) promote<Split>(of_a, of_b, tCrP, tCrC[wave]);
-      }
-      state.next();
-    }
-  }
-
-  /// tCrC += tCrP, times the scales of row and column.
-  template <int Split>
-  TEGULA_DEVICE static void promote(float const (&of_a)[own_rows], ScalePair const& of_b,
-                                    Accumulator const& tCrP, Accumulator& tCrC) {
-#pragma unroll
-    for (int r = 0; r < own_rows; ++r) {
-      float const first = of_a[r] * of_b.first, second = of_a[r] * of_b.second;
-#pragma unroll
-      for (int i = 0; i < own_columns; ++i) {
-        float const scale = step_along<1>(M{}, i) < Split ? first : second;
-        row_column(tCrC, r, i) = fma(row_column(tCrP, r, i), scale, row_column(tCrC, r, i));
-      }
-    }
-  }
-
-  /// The same with a scale for each column: a lane has two neighbours of each eight.
-  TEGULA_DEVICE static void promote_by_columns(SharedStorage& smem, int stage, int thread,
-                                               float const (&of_a)[own_rows],
-                                               Accumulator const& tCrP, Accumulator& tCrC) {
-    SharedAddr const scales =
-        shared_address(smem.scale_b.data) + 4 * (C.block_n * stage + Mma{thread}.origin_c()[1]);
-#pragma unroll
-    for (int i = 0; i < own_columns; i += 2) {
-      auto const of_b = ld_shared<Vector<float, 2>>(scales + 4 * step_along<1>(M{}, i));
-#pragma unroll
-      for (int r = 0; r < own_rows; ++r) {
-#pragma unroll
-        for (int j = 0; j < 2; ++j)
-          row_column(tCrC, r, i + j) =
-              fma(row_column(tCrP, r, i + j), of_a[r] * of_b.data[j], row_column(tCrC, r, i + j));
-      }
-    }
-  }
-
   /// Whether a step reads beyond the K of the group, what lies there being another group's.
   TEGULA_DEVICE static bool ends_early(Params const& p, GroupTile const& tile, int step) {
-    return peers == 1 && p.tiles.grouping == Grouping::k &&
+    return k_groups && p.tiles.grouping == Grouping::k &&
            tile.k + (step + 1) * block_k > tile.k_end && tile.k_end < p.tiles.depth;
   }
 

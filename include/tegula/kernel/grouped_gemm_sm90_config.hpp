@@ -4,11 +4,15 @@
 
 #include "tegula/arch/tensor_map.hpp"
 #include "tegula/atom/mma_spec.hpp"
+#include "tegula/kernel/epilogue_sm90_config.hpp"
 #include "tegula/numeric/dtype.hpp"
 #include "tegula/pipeline/group_tiles.hpp"
 #include "tegula/tensor/tma_box.hpp"
 
 namespace tegula {
+
+/// Stages that are as good as more: of narrow tiles what one SM has under way at a time.
+inline constexpr int kMostStages = 16;
 
 /// Elements of K, or rows of B, that share a scale.
 inline constexpr int kScaleBlock = 128;
@@ -24,8 +28,7 @@ enum class Scales : std::uint8_t {
 /// part. Each of one (block_m 64) or two consumer warpgroups computes block_m / consumers rows of a
 /// tile, 64 at a time; K is walked 128 bytes at a time. The CTAs of a cluster compute tiles beside
 /// each other along N, which read the same rows of A, and so are of one group: it comes to them by
-/// multicast. With cluster_n > 1 no groups of k are computed, behind whose ends a CTA clears the
-/// stage.
+/// multicast.
 ///
 /// With split_k > 1 the CTAs of a cluster compute one tile instead: each has a share of the steps
 /// of K and stages of its own, and finishes a share of the columns.
@@ -43,10 +46,23 @@ struct GroupedGemmSm90Config {
   constexpr bool operator==(GroupedGemmSm90Config const&) const = default;
 };
 
+/// Whether there may be groups of k: not where 128 rows of B share a scale, which are weights; and
+/// not in a cluster, whose CTAs load to a stage that another one has cleared behind a group's end.
+constexpr bool computes_groups_of_k(GroupedGemmSm90Config const& c) {
+  return c.scales != Scales::rows_by_blocks && c.cluster_n == 1;
+}
+
 constexpr int consumers(GroupedGemmSm90Config const& c) { return c.block_m == kWgmmaM ? 1 : 2; }
 /// Rows that the consumers compute at one time, and how often they do for a tile.
 constexpr int wave_m(GroupedGemmSm90Config const& c) { return kWgmmaM * consumers(c); }
 constexpr int waves(GroupedGemmSm90Config const& c) { return c.block_m / wave_m(c); }
+/// Partial sums of a wave that a thread holds beside its sums: two where there are registers for
+/// them, so that the tensor core has the next step's products while it promotes this one's.
+constexpr int partials(GroupedGemmSm90Config const& c) {
+  int const registers = c.block_n / 2;
+  int const most = c.min_ctas_per_sm == 1 ? 192 : c.split_k == 1 ? 96 : 0;
+  return waves(c) == 1 && c.scales == Scales::rows_by_blocks && 3 * registers <= most ? 2 : 1;
+}
 /// CTAs of a cluster.
 constexpr int cluster_size(GroupedGemmSm90Config const& c) { return c.cluster_n * c.split_k; }
 /// Columns of D that a CTA finishes.
@@ -79,6 +95,18 @@ constexpr int stage_bytes(GroupedGemmSm90Config const& c) {
   int const a_scales = c.scales == Scales::none ? 0 : waves(c) * scale_box(c);
   return a_fetch(c).bytes + b_fetch(c).bytes + 4 * (a_scales + b_scales(c));
 }
+/// ... the pieces of D on their way out (16 rows of a warp, at most 128 bytes wide): of 16 bits all
+/// of a tile's, so that a warp waits for none, ...
+constexpr EpilogueSm90Spec epilogue(GroupedGemmSm90Config const& c) {
+  EpilogueSm90Spec spec = {.out = c.out, .n = c.block_n, .warps = 4 * consumers(c)};
+  int const pieces = (c.block_n + store_n(spec) - 1) / store_n(spec);
+  spec.buffers = bits(c.out) == 16 ? waves(c) * pieces : waves(c) > 1 ? 1 : 2;
+  return spec;
+}
+constexpr int store_bytes(GroupedGemmSm90Config const& c) {
+  EpilogueSm90Spec const spec = epilogue(c);
+  return c.split_k > 1 ? 0 : spec.warps * spec.buffers * 16 * store_n(spec) * bits(c.out) / 8;
+}
 /// ... those of the sums that a cluster's CTAs give to one, f32, ...
 constexpr int sum_bytes(GroupedGemmSm90Config const& c) {
   return c.split_k > 1 ? 4 * c.block_m * c.block_n : 0;
@@ -87,9 +115,9 @@ constexpr int sum_bytes(GroupedGemmSm90Config const& c) {
 /// are left for barriers and alignment.
 constexpr int stages(GroupedGemmSm90Config const& c) {
   int const a_gaps = c.scales == Scales::none ? 0 : waves(c) * (scale_slot(c) - scale_box(c));
-  int const budget = (228 / c.min_ctas_per_sm - 3) * 1024 - sum_bytes(c);
+  int const budget = (228 / c.min_ctas_per_sm - 3) * 1024 - store_bytes(c) - sum_bytes(c);
   int const most = budget / (stage_bytes(c) + 4 * a_gaps);
-  return most < 8 ? most : 8;
+  return most < kMostStages ? most : kMostStages;
 }
 
 /// Where D goes and C comes from, both in the output type, row-major. C may be D.
@@ -112,6 +140,13 @@ struct BlockScales {
   int blocks_k = 0;
 };
 
+/// How D is stored.
+enum class GroupedStore : std::uint8_t {
+  rows,    ///< from registers, with C
+  pieces,  ///< by TMA, where 16 rows at a time are a group's; there is no C
+  added,   ///< the same, added to what is there: C is D, of f32
+};
+
 /// What the kernel is launched with. The tensor maps describe A as (k, rows, 1) and B as (k, n,
 /// groups) with the boxes of a_fetch and b_fetch; scale_a as (rows, blocks of K, 1) and scale_b,
 /// where rows have their own, as (n, blocks of K, groups), boxes of scale_box and block_n by 1.
@@ -121,10 +156,13 @@ struct GroupedGemmSm90Params {
   TensorMap b;
   TensorMap scale_a;
   TensorMap scale_b;
+  TensorMap d;
+  TensorMap last_d;  ///< of the last piece of a row of a tile
   GroupTiles tiles;
   int clusters = 1;
   BlockScales b_blocks;
   GroupedGemmOutput out;
+  GroupedStore store = GroupedStore::rows;
 };
 
 }  // namespace tegula

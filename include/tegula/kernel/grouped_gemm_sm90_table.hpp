@@ -19,17 +19,23 @@ inline constexpr GroupedGemmSm90Config scaled_tile = {.block_m = 128, .block_n =
 /// multiplied twice is read soonest by many narrow ones.
 inline constexpr GroupedGemmSm90Config scaled_tiles[] = {
     scaled_large_tile,
+    {.block_m = 128, .block_n = 192},
     {.block_m = 128, .block_n = 160},
+    {.block_m = 128, .block_n = 144},
     {.block_m = 128, .block_n = 128, .cluster_n = 2},
     scaled_tile,
+    {.block_m = 128, .block_n = 96},
+    {.block_m = 128, .block_n = 64},
     {.block_m = 64, .block_n = 128},
+    {.block_m = 64, .block_n = 96},
     {.block_m = 64, .block_n = 64},
     {.block_m = 64, .block_n = 32},
 };
 /// ... and for problems of few tiles: two CTAs an SM, and shares of K, so that several walk a long
-/// K at a time. Each was the fastest of 13 such at a problem of DeepGEMM's list (H200).
+/// K at a time. Each was the fastest of the table at a problem of DeepGEMM's list (H200).
 inline constexpr GroupedGemmSm90Config few_tiles[] = {
     {.block_m = 64, .block_n = 64, .min_ctas_per_sm = 2},
+    {.block_m = 64, .block_n = 32, .min_ctas_per_sm = 2},
     {.block_m = 64, .block_n = 64, .split_k = 2, .min_ctas_per_sm = 2},
     {.block_m = 64, .block_n = 64, .split_k = 4, .min_ctas_per_sm = 2},
     {.block_m = 64, .block_n = 64, .split_k = 8, .min_ctas_per_sm = 2},
@@ -57,9 +63,7 @@ template <class Add> constexpr void list_grouped_gemm_sm90(Add add) {
     add(typed(tile, e4m3, e4m3, f32, blocks));
   for (GroupedGemmSm90Config tile : few_tiles) add(typed(tile, e4m3, e4m3, bf16, blocks));
   for (DType out : {bf16, f32}) add(typed(scaled_tile, e5m2, e4m3, out, blocks));
-  for (GroupedGemmSm90Config tile : {GroupedGemmSm90Config{.block_m = 256}, scaled_tile})
-    add(typed(tile, e4m3, e4m3, f32, rows));
-  add(typed(scaled_tile, e4m3, e4m3, bf16, rows));
+  for (DType out : {f32, bf16}) add(typed(scaled_tile, e4m3, e4m3, out, rows));
   add(typed(scaled_tile, e5m2, e4m3, f32, rows));
   for (GroupedGemmSm90Config tile : grouped_tiles) {
     add(typed(tile, bf16, bf16, bf16, Scales::none));

@@ -3,6 +3,7 @@
 #include "tegula/arch/cluster.hpp"
 #include "tegula/arch/mbarrier.hpp"
 #include "tegula/arch/special_registers.hpp"
+#include "tegula/arch/warp.hpp"
 #include "tegula/pipeline/pipeline_state.hpp"
 
 namespace tegula {
@@ -34,6 +35,15 @@ template <int Stages, int ConsumerWarps, int PeersM = 1, int PeersN = 1> class T
   /// `first`: the rank of the first of the peers.
   TEGULA_DEVICE explicit TmaPipeline(Storage const& storage, int first = 0)
       : full_(shared_address(storage.full)), empty_(shared_address(storage.empty)), first_(first) {}
+
+  /// The same, whose addresses the compiler keeps in uniform registers instead of working them out
+  /// at each use. By all lanes of a warp.
+  TEGULA_DEVICE TmaPipeline kept(SourceLocation where = SourceLocation::current()) const {
+    TmaPipeline result = *this;
+    result.full_ = warp::shfl(full_, 0, warp::kAllLanes, where);
+    result.empty_ = warp::shfl(empty_, 0, warp::kAllLanes, where);
+    return result;
+  }
 
   /// By one thread; then fence_mbarrier_init and a barrier of the CTA, or with peers of the
   /// cluster.
@@ -85,6 +95,12 @@ template <int Stages, int ConsumerWarps, int PeersM = 1, int PeersN = 1> class T
   TEGULA_DEVICE void wait(State const& state,
                           SourceLocation where = SourceLocation::current()) const {
     mbarrier_wait_parity(full_ + 8 * state.stage, state.parity, where);
+  }
+
+  /// Consumer: whether the stage is filled, without waiting.
+  TEGULA_DEVICE bool is_full(State const& state,
+                             SourceLocation where = SourceLocation::current()) const {
+    return mbarrier_test_wait_parity(full_ + 8 * state.stage, state.parity, where);
   }
 
   /// Consumer, all lanes of a warp: this warp has read the stage. A lane tells one CTA.

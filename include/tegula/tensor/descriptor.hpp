@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "tegula/arch/tcgen05_descriptor.hpp"
+#include "tegula/arch/warp.hpp"
 #include "tegula/arch/wgmma_descriptor.hpp"
 #include "tegula/layout/recast.hpp"
 #include "tegula/sim/mutable_values.hpp"
@@ -66,6 +67,12 @@ template <class Tile, DescriptorForm Form = DescriptorForm::wgmma> class Descrip
 #endif
   }
 
+  /// The same, by a shuffle from lane 0.
+  TEGULA_DEVICE Descriptors of_lane_0(SourceLocation where) const {
+    Descriptors result = *this;
+    result.low_ = warp::shfl(low_, 0, warp::kAllLanes, where);
+    return result;
+  }
   template <class M> TEGULA_DEVICE Descriptors moved(int index) const {
     static_assert(detail::DescriptorStepsChecked<Tile, M>::value);
     Descriptors result = *this;
@@ -114,6 +121,15 @@ TEGULA_DEVICE std::uint64_t matrix_descriptor(
     Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, M> const& operand,
     SourceLocation where = SourceLocation::current()) {
   return Descriptors<Tile, Form>(operand.space.base_address(), where).template at<Map<>>(where);
+}
+
+/// The same tensor, whose base is the same in all lanes, as the compiler then knows: it keeps
+/// descriptors in uniform registers, where wgmma takes them from, and works none out again. By all
+/// lanes of a warp, before a loop.
+template <class Tile, DescriptorForm Form, class M>
+TEGULA_DEVICE auto uniform(Tensor<Descriptors<Tile, Form>, M> const& tensor,
+                           SourceLocation where = SourceLocation::current()) {
+  return detail::make_tensor<M>(tensor.space.of_lane_0(where));
 }
 
 }  // namespace tegula

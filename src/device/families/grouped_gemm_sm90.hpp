@@ -26,7 +26,7 @@ template <> struct FamilyTraits<GroupedGemmSm90Family> {
     if (c.a != g.in || c.b != *g.in_b) return "other operand types";
     if (c.out != *g.out) return "another output type";
     if (c.scales != *g.scales) return "other scales";
-    if (c.cluster_n > 1 && g.grouping == Grouping::k) return "no groups of k, for it has a cluster";
+    if (g.grouping == Grouping::k && !computes_groups_of_k(c)) return "no groups of k";
     return nullptr;
   }
 

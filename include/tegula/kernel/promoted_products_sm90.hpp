@@ -1,0 +1,209 @@
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "tegula/arch/shared.hpp"
+#include "tegula/arch/warp.hpp"
+#include "tegula/arch/wgmma.hpp"
+#include "tegula/kernel/grouped_gemm_sm90_config.hpp"
+#include "tegula/kernel/promotion_sm90.hpp"
+#include "tegula/pipeline/group_tiles.hpp"
+#include "tegula/pipeline/pipeline_state.hpp"
+#include "tegula/tensor/warpgroup_gemm.hpp"
+
+namespace tegula {
+
+/// The main loop of a consumer warpgroup of GroupedGemmSm90 (Kernel) with scales, of one tile.
+///
+/// The tensor core multiplies a wave's 128 of K to partial sums, which are promoted while it has
+/// other products: the other consumer's, and where there are registers for a second set of partial
+/// sums, this one's next. What stands between one product and the next is short: scales are read
+/// before the products that they belong to, or under them; descriptors are known to be the same in
+/// all lanes; and the code of some steps is one piece, so that the next stage is asked for before
+/// the promotion.
+template <class Kernel> class PromotedProductsSm90 {
+  static constexpr GroupedGemmSm90Config C = Kernel::config;
+  using Params = GroupedGemmSm90Params;
+  using Storage = typename Kernel::SharedStorage;
+  using Ring = typename Kernel::Ring;
+  using Steps = typename Kernel::Steps;
+  using Mma = typename Kernel::Mma;
+  using Accumulator = typename Kernel::Accumulator;
+  using M = typename Accumulator::Map;
+  static constexpr int waves = Kernel::waves;
+  static constexpr bool column_scales = Kernel::column_scales;
+  static constexpr int partials = tegula::partials(C);
+  static constexpr int own_rows = count_along<M, 0>;
+  static constexpr int mma_k = Kernel::block_k / Mma::k;
+  /// The product of all waves.
+  using Whole = TiledMma<TiledMmaSpec{.atom = Mma::spec.atom,
+                                      .m = C.block_m,
+                                      .n = C.block_n,
+                                      .groups_m = Kernel::consumers,
+                                      .share = Share::raked}>;
+  /// Steps that are one piece of code.
+  static constexpr int block_steps = 4;
+  static_assert(StepValues::window % block_steps == 0);
+
+ public:
+  TEGULA_DEVICE PromotedProductsSm90(Params const& params, Storage& storage, Ring const& ring,
+                                     GroupTile const& tile, int n, Steps steps, int thread)
+      : p_(params),
+        smem_(storage),
+        ring_(ring),
+        tile_(tile),
+        n_(n),
+        steps_(steps),
+        thread_(thread) {}
+
+  /// tCrC += the sum over the steps of the scaled product of each, promoted to f32 one by one.
+  TEGULA_DEVICE void add_to(Accumulator (&tCrC)[waves], typename Ring::State& state) const {
+    if constexpr (column_scales || kScaleBlock % C.block_n == 0) {
+      promote_steps<C.block_n>(tCrC, state);
+    } else {  // where B's blocks meet within the tile is known in each of these loops
+      promote_by_split<unit>(tCrC, state, kScaleBlock - n_ % kScaleBlock);
+    }
+  }
+
+ private:
+  // Tiles begin at multiples of this, modulo 128, and so do the blocks of B in a tile. No tile has
+  // columns of three.
+  static constexpr int unit = C.block_n % 128 == 0  ? 128
+                              : C.block_n % 64 == 0 ? 64
+                              : C.block_n % 32 == 0 ? 32
+                                                    : 16;
+  static_assert(column_scales || C.block_n <= kScaleBlock + unit);
+
+  template <int Split>
+  TEGULA_DEVICE void promote_by_split(Accumulator (&tCrC)[waves], typename Ring::State& state,
+                                      int split) const {
+    if constexpr (Split >= kScaleBlock) {
+      promote_steps<Split>(tCrC, state);
+    } else {
+      if (split == Split) {
+        promote_steps<Split>(tCrC, state);
+      } else {
+        promote_by_split<Split + unit>(tCrC, state, split);
+      }
+    }
+  }
+
+  /// The same, where the first Split columns of the tile are of one block of B.
+  template <int Split>
+  TEGULA_DEVICE void promote_steps(Accumulator (&tCrC)[waves], typename Ring::State& state) const {
+    auto const tCsA =
+        uniform(Whole{thread_}.partition_a(tensor(smem_.a)));              // (waves, MMA_K, stages)
+    auto const tCsB = uniform(Mma{thread_}.partition_b(tensor(smem_.b)));  // (1, MMA_K, stages)
+    Coordinate<2> const origin = Mma{thread_}.origin_c();
+    SharedAddr const scales_a =
+        hidden(shared_address(smem_.scale_a.data) + 4 * (tile_.m % 4 + origin[0]));
+    [[maybe_unused]] SharedAddr scales_b = 0;
+    if constexpr (column_scales)
+      scales_b = hidden(shared_address(smem_.scale_b.data) + 4 * origin[1]);
+    StepValues first_block, second_block;
+    if constexpr (!column_scales) {
+      float const* const scales = scales_of_b();
+      first_block = {scales, steps_.first, steps_.last};
+      if constexpr (Split < C.block_n)
+        second_block = {scales + next_block(), steps_.first, steps_.last};
+    }
+
+    // What is in the tensor core, or comes from there: the partial sums of a wave, and their
+    // scales.
+    Accumulator tCrP[partials];  // (MMA, 1, 1) each
+    float of_a[partials][own_rows];
+    ColumnScales<M> of_columns;
+    ScalePair of_b;
+    int read = state.stage;  // the stage that the tensor core reads
+
+    // Starts the products of a wave of the next step.
+    auto const issue = [&](int step, int wave, int to) {
+      if (wave == 0) {
+        ring_.wait(state);
+        if (Kernel::ends_early(p_, tile_, step))
+          Kernel::clear_beyond(smem_, state.stage, tile_, step, thread_);
+      }
+#pragma unroll
+      for (int r = 0; r < own_rows; ++r)
+        of_a[to][r] =
+            ld_shared<float>(scales_a + 4 * (Kernel::scale_slot * (waves * state.stage + wave) +
+                                             step_along<0>(M{}, r)));
+      if constexpr (column_scales)
+        load_column_scales<M>(scales_b + 4 * C.block_n * state.stage, of_columns);
+      wgmma_pin(tCrP[to]);
+      wgmma_fence();  // the registers of tCrP, before the first wgmma that uses them
+      gemm(Mma{thread_}, local_tile<1, mma_k>(tCsA(_, _, state.stage), wave, 0),
+           tCsB(_, _, state.stage), tCrP[to], false);
+      wgmma_commit_group();
+      if (wave + 1 == waves) state.next();
+    };
+    // Several steps as one piece of code, at whose end the tensor core is empty.
+    auto const promote_block = [&](int first, auto steps_of_block) {
+      constexpr int products = waves * decltype(steps_of_block)::value;
+      issue(first, 0, 0);
+#pragma unroll
+      for (int i = 0; i < products; ++i) {
+        int const step = first + i / waves, wave = i % waves, from = i % partials;
+        bool const more = i + 1 < products;
+        int const next_step = first + (i + 1) / waves, next_wave = (i + 1) % waves;
+        if (partials > 1 && more) issue(next_step, next_wave, (i + 1) % partials);
+        if (wave == 0) {
+          if constexpr (!column_scales) of_b.first = first_block.of(step);
+          if constexpr (Split < C.block_n) of_b.second = second_block.of(step);
+        }
+        if (partials > 1 && more) {
+          wgmma_wait_group<1>();
+        } else {
+          wgmma_wait_group<0>();
+        }
+        wgmma_pin(tCrP[from]);
+        if (wave + 1 == waves) {
+          warp::sync();  // all lanes have read their scales
+          ring_.release(read);
+          read = next_stage<Kernel::stages>(read);
+        }
+        if constexpr (column_scales) {
+          promote_by_columns(of_a[from], of_columns, tCrP[from], tCrC[wave]);
+        } else {
+          promote<Split>(of_a[from], of_b, tCrP[from], tCrC[wave]);
+        }
+        if (partials == 1 && more) issue(next_step, next_wave, 0);
+      }
+    };
+    int step = steps_.first;
+#pragma unroll 1
+    for (; step + block_steps <= steps_.last; step += block_steps) {
+      promote_block(step, std::integral_constant<int, block_steps>{});
+      if ((step + block_steps - steps_.first) % StepValues::window == 0) {
+        if constexpr (!column_scales) first_block.next();
+        if constexpr (Split < C.block_n) second_block.next();
+      }
+    }
+#pragma unroll 1
+    for (; step < steps_.last; ++step) promote_block(step, std::integral_constant<int, 1>{});
+  }
+
+  /// B's scales of the tile's first block of columns, one for each step; and how far on those of
+  /// the next block are.
+  TEGULA_DEVICE float const* scales_of_b() const {
+    BlockScales const& b = p_.b_blocks;
+    int const group = p_.tiles.grouping == Grouping::k ? 0 : tile_.group, block = n_ / kScaleBlock;
+    if (block >= b.blocks_n) return b.scale;  // a tile of the cluster behind the last column
+    return b.scale + (static_cast<std::int64_t>(group) * b.blocks_n + block) * b.blocks_k +
+           tile_.k_block;
+  }
+  TEGULA_DEVICE int next_block() const {
+    return n_ / kScaleBlock + 1 < p_.b_blocks.blocks_n ? p_.b_blocks.blocks_k : 0;
+  }
+
+  Params const& p_;
+  Storage& smem_;
+  Ring const& ring_;
+  GroupTile const& tile_;
+  int n_;  // the tile's first column
+  Steps steps_;
+  int thread_;
+};
+
+}  // namespace tegula

@@ -1,0 +1,107 @@
+#pragma once
+
+#include "tegula/arch/global.hpp"
+#include "tegula/arch/math.hpp"
+#include "tegula/arch/shared.hpp"
+#include "tegula/arch/special_registers.hpp"
+#include "tegula/arch/warp.hpp"
+#include "tegula/sim/mutable_values.hpp"
+#include "tegula/tensor/fragment.hpp"
+#include "tegula/tensor/vector.hpp"
+
+/// Promotion: the tensor core's sum over 128 of K, times the scales of its rows and columns, is
+/// added to f32 accumulators (docs/low_precision.md).
+namespace tegula {
+
+/// One value for each step of a walk along K, in order in global memory. The lanes of a warp hold
+/// 32 steps' values, and have begun to load the next 32: so a step costs a shuffle, and waits for
+/// memory at the most once, at the beginning.
+class StepValues {
+ public:
+  static constexpr int window = kWarpSize;  ///< steps
+
+  StepValues() = default;
+  /// Steps [first, last), of which step s has values[s]; the window begins at the first. By all
+  /// lanes of a warp.
+  TEGULA_DEVICE StepValues(float const* values, int first, int last)
+      : values_(values + lane_id()), begin_(first), last_(last - lane_id()) {
+    held_ = load(first);
+    coming_ = load(first + window);
+  }
+
+  /// The value of a step of the window. By all lanes.
+  TEGULA_DEVICE float of(int step, SourceLocation where = SourceLocation::current()) const {
+    return warp::shfl(held_, step - begin_, warp::kAllLanes, where);
+  }
+
+  /// Goes on to the next window.
+  TEGULA_DEVICE void next() {
+    begin_ += window;
+    held_ = coming_;
+    coming_ = load(begin_ + window);
+  }
+
+ private:
+  /// The lane's value of the window that begins there.
+  TEGULA_DEVICE float load(int begin) const {
+    return begin < last_ ? ld_global<float>(values_ + begin) : 0.0f;
+  }
+
+  float const* values_ = nullptr;  // the lane's of step 0
+  int begin_ = 0;                  // the first step of the window
+  int last_ = 0;                   // as many steps before it as the lane's are behind begin_
+  float held_ = 0.0f, coming_ = 0.0f;
+};
+
+/// The same address, of which the compiler does not know how it was worked out, and so keeps it.
+TEGULA_DEVICE SharedAddr hidden(SharedAddr address) {
+#if TEGULA_GPU
+  asm volatile("" : "+r"(address));
+#endif
+  return address;
+}
+
+/// The scales of the columns of a tile, which are of one block of 128, or of two.
+struct ScalePair {
+  float first = 0.0f, second = 0.0f;
+};
+
+/// tCrC += tCrP, times the scales of row and column. The first Split columns are of one block.
+template <int Split, int Rows, class M>
+TEGULA_DEVICE void promote(float const (&of_a)[Rows], ScalePair const& of_b,
+                           Fragment<float, M> const& tCrP, Fragment<float, M>& tCrC) {
+#pragma unroll
+  for (int r = 0; r < Rows; ++r) {
+    float const first = of_a[r] * of_b.first, second = of_a[r] * of_b.second;
+#pragma unroll
+    for (int i = 0; i < count_along<M, 1>; ++i) {
+      float const scale = step_along<1>(M{}, i) < Split ? first : second;
+      row_column(tCrC, r, i) = fma(row_column(tCrP, r, i), scale, row_column(tCrC, r, i));
+    }
+  }
+}
+
+/// The scales of a lane's columns, which are two neighbours of each eight.
+template <class M> using ColumnScales = Vector<float, 2>[count_along<M, 1> / 2];
+
+/// They lie in shared memory, from that of the lane's first column on.
+template <class M> TEGULA_DEVICE void load_column_scales(SharedAddr from, ColumnScales<M>& of_b) {
+#pragma unroll
+  for (int i = 0; i < count_along<M, 1>; i += 2)
+    of_b[i / 2] = ld_shared<Vector<float, 2>>(from + 4 * step_along<1>(M{}, i));
+}
+
+/// The same with a scale for each column.
+template <int Rows, class M>
+TEGULA_DEVICE void promote_by_columns(float const (&of_a)[Rows], ColumnScales<M> const& of_b,
+                                      Fragment<float, M> const& tCrP, Fragment<float, M>& tCrC) {
+#pragma unroll
+  for (int i = 0; i < count_along<M, 1>; ++i) {
+#pragma unroll
+    for (int r = 0; r < Rows; ++r)
+      row_column(tCrC, r, i) =
+          fma(row_column(tCrP, r, i), of_a[r] * of_b[i / 2].data[i % 2], row_column(tCrC, r, i));
+  }
+}
+
+}  // namespace tegula
