@@ -200,14 +200,27 @@ void silence(Report& report, std::vector<Suppression> const& allow) {
 std::int64_t resident_clusters(KernelImage const& kernel, Options const& options, bool stepped,
                                std::int64_t clusters) {
   if (!kernel.cluster_launch_control) return clusters;
-  // Few, so that there is something to take over in small problems, too.
-  constexpr std::int64_t most = 4;
-  std::int64_t const wanted = options.multiprocessors > 0 ? options.multiprocessors : most;
-  return stepped ? 1 : std::min({clusters, most, wanted});
+  // Few, so that there is something to take over in small problems, too; and of orders, which are
+  // many, the fewest that differ by who takes it over.
+  constexpr std::int64_t most = 4, most_stepped = 2;
+  std::int64_t const wanted = options.multiprocessors > 0 ? options.multiprocessors
+                              : stepped                   ? most_stepped
+                                                          : most;
+  return std::min({clusters, most, wanted});
 }
 
-ClusterShape shape_of(KernelImage const& kernel) {
-  return {kernel.cluster.x * kernel.cluster.y * kernel.cluster.z, kernel.threads};
+/// The clusters that are there together where their steps are decided. Throws std::invalid_argument
+/// where they are too many.
+ClusterShape shape_of(KernelImage const& kernel, Dim3 grid, std::int64_t resident) {
+  std::int64_t const ctas = resident * kernel.cluster.x * kernel.cluster.y * kernel.cluster.z;
+  if (ctas > kMostSteppedCtas)
+    throw std::invalid_argument(fmt::format(
+        "launch of {}: an exploration is of at most {} CTAs that are there together; of the grid of "
+        "{} x {} x {} they are {}",
+        kernel.name, kMostSteppedCtas, grid.x, grid.y, grid.z, ctas));
+  return {.ctas = static_cast<int>(ctas),
+          .threads = kernel.threads,
+          .clusters = static_cast<int>(resident)};
 }
 
 }  // namespace
@@ -230,35 +243,34 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
   if (options_.mutant || options_.list_marked) mutation.emplace(options_);
   std::optional<Processes> processes;
   std::optional<Explorer> replay;
-  Explorer* explorer = exploring_ != nullptr ? &exploring_->begin(shape_of(original)) : nullptr;
+  bool const stepped = exploring_ != nullptr || options_.choices;
+  std::int64_t const ctas = std::int64_t{1} * grid.x * grid.y * grid.z;
+  int const in_cluster = original.cluster.x * original.cluster.y * original.cluster.z;
+  std::int64_t const count = ctas / in_cluster;
+  std::int64_t const resident = resident_clusters(original, options_, stepped, count);
+  ClusterShape const shape = stepped ? shape_of(original, grid, resident) : ClusterShape{};
+  Explorer* explorer = exploring_ != nullptr ? &exploring_->begin(shape) : nullptr;
   if (explorer == nullptr && options_.choices) {
-    processes.emplace(shape_of(original));
+    processes.emplace(shape);
     replay.emplace(*processes, options_.choices->accesses,
                    std::numeric_limits<std::int64_t>::max());
     replay->follow(*options_.choices);
     explorer = &*replay;
   }
-  if (explorer != nullptr && Dim3{grid} != original.cluster && !original.cluster_launch_control) {
-    throw std::invalid_argument(fmt::format(
-        "launch of {}: an exploration is of one cluster, {} x {} x {} CTAs; the grid has {} x {} x {}",
-        original.name, original.cluster.x, original.cluster.y, original.cluster.z, grid.x, grid.y,
-        grid.z));
-  }
   KernelImage const kernel = mutation ? with_delayed_instructions(original) : original;
-  std::int64_t const ctas = std::int64_t{1} * grid.x * grid.y * grid.z;
-  int const in_cluster = kernel.cluster.x * kernel.cluster.y * kernel.cluster.z;
-  std::int64_t const count = ctas / in_cluster;
-  std::int64_t const resident = resident_clusters(kernel, options_, explorer != nullptr, count);
-  PendingClusters pending(resident, count);
+  bool const by_launches = kernel.cluster_launch_control;
+  // Where steps are decided, it is one when a cluster starts.
+  PendingClusters pending(stepped ? 0 : resident, count);
   std::optional<Baton> baton;
-  if (kernel.cooperative || kernel.cluster_launch_control) baton.emplace(resident);
+  if (kernel.cooperative || by_launches || (stepped && resident > 1)) baton.emplace(resident);
+  if (explorer != nullptr && baton) explorer->share(*baton, by_launches ? &pending : nullptr);
   LaunchContext const launch{&kernel,
                              grid,
                              &options_,
                              table.get(),
                              &turns,
                              baton ? &*baton : nullptr,
-                             kernel.cluster_launch_control ? &pending : nullptr,
+                             by_launches ? &pending : nullptr,
                              explorer != nullptr};
 
   std::int64_t workers =
@@ -318,8 +330,14 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
     };
     for (std::int64_t place = next++; place < resident; place = next++) {
       if (baton) baton->begin(place);
-      run(place, place);
-      while (std::optional<std::int64_t> const index = pending.take()) run(*index, place);
+      if (explorer != nullptr) explorer->begin();
+      auto const next_there = [&] {
+        return explorer != nullptr ? explorer->launch(static_cast<int>(place)) : pending.take();
+      };
+      if (!by_launches || explorer == nullptr) run(place, place);
+      if (by_launches) {
+        while (std::optional<std::int64_t> const index = next_there()) run(*index, place);
+      }
       if (baton) baton->done(place, moved);
     }
   };
