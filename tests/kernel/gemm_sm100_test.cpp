@@ -164,7 +164,8 @@ TEST(GemmSm100, TilesDealtToSeveralClustersAreRightInEveryOrder) {
   for (int const ctas : {1, 2}) {
     int const configuration = launched_configuration(ctas);
     GemmSm100Config const& c = tegula::configuration(gemm_sm100, configuration);
-    GemmProblem const p{.m = 16, .n = 3 * c.block_n, .k = 64, .aligned = true};
+    GemmProblem p = problem_for(c);
+    p.m = 16, p.n = 3 * c.block_n, p.k = 64, p.aligned = true;
     sim::Exploration const e =
         explore(machine, [&] { return run_sm100(machine, p, configuration, 3).d; }, 200);
     EXPECT_TRUE(e.complete) << e.text();

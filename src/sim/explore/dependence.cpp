@@ -259,6 +259,11 @@ void Dependence::touch(Current& now) {
   }
 }
 
+void Dependence::follow(ProcessId id, ProcessId other) {
+  static_cast<void>(process(other));
+  join(process(id).clock, *processes_[other].clock);
+}
+
 void Dependence::access(ProcessId id, std::vector<Bytes> const& ranges) {
   Process& process = processes_[id];
   // What a thread accesses counts with its next step; what a warp does, with the step that it was.

@@ -113,6 +113,8 @@ class Dependence {
   /// A process waits at the end of the execution for what does not come any more: the step that it
   /// did not take. Appends the reversals that would let it.
   void blocked(Step const& step, std::vector<Reversal>& reversals);
+  /// What the process does next comes after all that the other one has done.
+  void follow(ProcessId process, ProcessId other);
   /// Loads and stores that are no steps.
   void access(ProcessId process, std::vector<Bytes> const& bytes);
   /// Whether one of them was not ordered with another one, or a step, that it conflicts with.

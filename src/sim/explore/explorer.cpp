@@ -544,6 +544,7 @@ void Explorer::land(Flying& flying) {
   if (!choices_.accesses) {
     std::vector<Bytes> const bytes = std::move(step.bytes);
     step.bytes.clear();
+    if (flying.after != flying.process) dependence_.follow(flying.process, flying.after);
     dependence_.access(flying.process, bytes);
   }
   InFlightQueue& in_flight = flying.cluster->in_flight();  // flying goes with its operation
