@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import ctypes
 from ctypes import byref
-from typing import Any, Literal, NamedTuple, overload
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from . import _arrays, _problems
 from ._block_scales import block_scales
@@ -16,7 +15,7 @@ from ._grouped import CONTIGUOUS, MASKED, NO_SCALES, OF_K
 from ._library import LEFT_OUT, GroupedGemmArguments, flag, library
 from ._problems import CODES, Operand
 from .errors import ArgumentError, shown
-from .machine import Machine, Report, simulated
+from .machine import Machine, simulated
 
 _NAME = "grouped_gemm"
 
@@ -71,10 +70,6 @@ def _result_type(of_a: str, out_dtype: Any) -> str:
     return out_dtype or ("bf16" if of_a in ("e4m3", "e5m2", "e2m1") else of_a)
 
 
-@overload
-def grouped_gemm(a: Any, b: Any, group_ends: Any, *, report: Literal[False] = False, **options: Any) -> npt.NDArray[Any]: ...
-@overload
-def grouped_gemm(a: Any, b: Any, group_ends: Any, *, report: Literal[True], **options: Any) -> tuple[npt.NDArray[Any], Report]: ...
 def grouped_gemm(
     a: Any,
     b: Any,
@@ -122,7 +117,8 @@ def grouped_gemm(
     said_of_b = dtype_b if dtype_b is not None else dtype if _arrays.is_raw(b) else None
     of_a = _arrays.operand(_NAME, "a", a, dtype)
     of_b = _arrays.operand(_NAME, "b", b, said_of_b, "dtype" if dtype_b is None else "dtype_b")
-    _of_form(of_a, form.a), _of_form(of_b, form.b)
+    _of_form(of_a, form.a)
+    _of_form(of_b, form.b)
     of_k = by == "k"
     ends = _bounds("group_ends", group_ends, None if of_k else of_b.shape[0])
     groups, m, n, k = ends.shape[0], of_a.shape[-2], of_b.shape[-1], of_a.elements(-1)
@@ -155,6 +151,8 @@ def grouped_gemm(
         if of.type != out_type or of.shape != shape:
             raise ArgumentError(f"{_NAME}: {of.name} is of {of.type} and has the shape {of.shape}; {out_type} of {shape} is needed.")
         ld, between = _rows(of, -1, "n", through=by == "masked")
-        setattr(g, name, of.address), setattr(g, f"ld{name}", ld), setattr(g, f"{name}_group_stride", between)
+        setattr(g, name, of.address)
+        setattr(g, f"ld{name}", ld)
+        setattr(g, f"{name}_group_stride", between)
     found = _problems.launch(library.tegula_grouped_gemm, simulated(_NAME, machine), g, None, report)
     return out if found is None else (out, found)

@@ -261,7 +261,7 @@ template <GemmSm100Config C> struct GemmSm100 {
           if (warp == 3) work.ask_for_all();
         }
       }
-      warp::sync();
+      warp::sync();  // the lanes that do nothing wait here
     }
   }
 
