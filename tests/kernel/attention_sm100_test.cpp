@@ -7,6 +7,7 @@
 
 #include "attention_mutants.hpp"
 #include "attention_problem.hpp"
+#include "explore_kernel.hpp"
 
 namespace tegula {
 namespace {
@@ -29,6 +30,28 @@ TEST_P(EverySm100Attention, IsCorrectOverTheEdgesOfItsTiles) {
                     .causal = causal,
                     .exponential = c.exponential},
                    GetParam());
+}
+
+// Grouped heads through a window; and of causal ones, whose tiles are dealt out as they come.
+TEST_P(EverySm100Attention, SharesKeysThroughAWindow) {
+  AttentionSm100Config const& c = configuration(attention_sm100, GetParam());
+  if (c.serving) GTEST_SKIP() << "attention_sm100_serving_test.cpp has it";
+  SCOPED_TRACE(to_string(c));
+  AttentionProblem p = {.dtype = c.dtype,
+                        .out = c.out,
+                        .batch = 2,
+                        .heads = 4,
+                        .kv_heads = 2,
+                        .head_dim = c.head_dim,
+                        .head_dim_v = c.head_dim_v,
+                        .seq_q = 140,
+                        .seq_k = 300,
+                        .window_left = 100,
+                        .window_right = 30,
+                        .exponential = c.exponential};
+  expect_correct(attention_sm100, blackwell(), p, GetParam());
+  p.window_left = p.window_right = {}, p.causal = true;
+  expect_correct(attention_sm100, blackwell({.multiprocessors = 3}), p, GetParam());
 }
 
 INSTANTIATE_TEST_SUITE_P(Table, EverySm100Attention,
@@ -142,6 +165,28 @@ TEST(AttentionSm100, IsTheSameAtEverySchedule) {
       EXPECT_EQ(first.lse, again.lse);
     }
   }
+}
+
+// Blocks of keys that come round the stages: its every wait is for one thing.
+TEST(AttentionSm100, HasOneOrder) {
+  Machine const machine = blackwell();
+  for (int const head_dim : {64, 128}) {
+    AttentionProblem const p{.head_dim = head_dim, .seq_q = 200, .seq_k = 128 * 3};
+    sim::Exploration const e =
+        explore(machine, [&] { return run_on(attention_sm100, machine, p).o; });
+    EXPECT_TRUE(e.complete && e.ok()) << e.text();
+    EXPECT_EQ(e.orders, 1) << e.text();
+    EXPECT_FALSE(e.accesses) << "no two accesses are left unordered";
+  }
+}
+// Two CTAs draw three tiles of a causal mask from a counter, in whichever order they come.
+TEST(AttentionSm100, TilesDrawnByTwoCtasAreRightInEveryOrder) {
+  Machine const machine = blackwell({.multiprocessors = 2});
+  AttentionProblem const p{.heads = 3, .head_dim = 64, .seq_q = 9, .seq_k = 9, .causal = true};
+  sim::Exploration const e = explore(
+      machine, [&] { return run_on(attention_sm100, machine, p).o; }, 200);
+  EXPECT_TRUE(e.complete && e.ok()) << e.text();
+  EXPECT_GT(e.orders, 1) << e.text();
 }
 
 // What orders the roles is needed: without it the checker finds something, or the result is wrong.

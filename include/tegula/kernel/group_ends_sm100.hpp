@@ -31,6 +31,7 @@ namespace tegula {
 template <GemmSm100Config C> class GroupEnds {
   static constexpr bool of_pair = C.ctas > 1, scaled = C.scale.block != 0;
   static constexpr int block_k = tegula::block_k(C), tile_k = tegula::tile_k(C);
+  static constexpr int pieces = scale_pieces(C), scale_rows = scale_rows_b(C);
 
  public:
   struct Storage {
@@ -111,16 +112,16 @@ template <GemmSm100Config C> class GroupEnds {
     if constexpr (scaled) {
       int const scales = ceil_div(kept, C.scale.block);
       clear_scales<1>(shared_address(smem.scale_a[stage]), scales);
-      clear_scales<scale_rows_b(C)>(shared_address(smem.scale_b[stage]), scales);
+      clear_scales<scale_rows>(shared_address(smem.scale_b[stage]), scales);
     }
     fence_proxy_async_shared();
   }
   /// Zeros in the pieces of `Times128` times 128 rows, but for the first `kept` scales of each row.
   template <int Times128> TEGULA_DEVICE static void clear_scales(SharedAddr at, int kept) {
-    constexpr int of_row = scale_pieces(C), words = kScalePieceBytes / 4;
+    constexpr int words = kScalePieceBytes / 4;
 #pragma unroll 1
-    for (int piece = 0; piece < Times128 * of_row; ++piece) {
-      int const left = kept - kScalePieceScales * (piece % of_row);
+    for (int piece = 0; piece < Times128 * pieces; ++piece) {
+      int const left = kept - kScalePieceScales * (piece % pieces);
       if (left >= kScalePieceScales) continue;
       // A word has the scales of a row.
       std::uint32_t const mask = left <= 0 ? 0 : (1u << 8 * left) - 1;

@@ -4,6 +4,7 @@
 
 #include "isa/shared_operand.hpp"
 #include "machine/cta.hpp"
+#include "tegula/arch/tcgen05_descriptor.hpp"
 #include "tegula/sim/arithmetic.hpp"
 
 /// What the families of instructions on tensor memory share.
@@ -31,6 +32,11 @@ bool check_tensor_columns(Cta& cta, Instruction instruction, int ctas, TensorAdd
 /// where the operand must not be read. `ctas`: that read such an operand each, at the same place.
 bool check_matrix(Cta& cta, Instruction instruction, char const* name, std::uint64_t bits,
                   SharedOperand& operand, SourceLocation where, int ctas = 1);
+/// A product, of a CTA's rows of A (buffer 0), or of B (buffers 1 to 4), keeps its operand in a
+/// collector buffer of that CTA, or holds it against what that has: which of the two is multiplied
+/// is not said.
+void use_collector(Cta& of, InFlight const& product, Collector collector, int buffer,
+                   std::uint8_t const (*rows)[kWgmmaRowBytes], int count);
 /// The latest tcgen05.ld in flight that is to write the register of a lane; null where there is
 /// none.
 InFlight* being_loaded(Warp const& warp, int lane, void const* place);
