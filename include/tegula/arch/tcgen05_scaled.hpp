@@ -59,7 +59,7 @@ TEGULA_DEVICE void start_scaled_mma(TensorAddr d, OperandA a, std::uint64_t b_de
             "r"(d),
         "r"(a), "l"(b_descriptor), "r"(instruction), "r"(static_cast<std::uint32_t>(accumulate)),
         "r"(scale_a), "r"(scale_b), "C"(ScaledMmaText<S.kind, scales(S)>::text), "n"(S.ctas),
-        "C"(Collects::text)
+        "C"(Collects::value)
         : "memory");
   } else {
     asm volatile(
@@ -67,7 +67,7 @@ TEGULA_DEVICE void start_scaled_mma(TensorAddr d, OperandA a, std::uint64_t b_de
             "r"(d),
         "l"(a), "l"(b_descriptor), "r"(instruction), "r"(static_cast<std::uint32_t>(accumulate)),
         "r"(scale_a), "r"(scale_b), "C"(ScaledMmaText<S.kind, scales(S)>::text), "n"(S.ctas),
-        "C"(Collects::text)
+        "C"(Collects::value)
         : "memory");
   }
 #else

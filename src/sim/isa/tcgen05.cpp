@@ -218,8 +218,8 @@ MmaSpec decode(Cta& cta, Tcgen05Kind kind, Tcgen05Form const& form, std::uint32_
   };
   Tcgen05Instruction const instruction = decode_tcgen05_instruction(kind, form, bits);
   if (instruction.unknown != 0)
-    invalid(fmt::format("bits {:#010x} are none that the simulated machine has for this kind",
-                        instruction.unknown));
+    invalid(fmt::format("bits {:#010x} are none that the simulated machine has for this kind{}",
+                        instruction.unknown, sparsity_text(instruction.unknown)));
   try {
     check(instruction.spec);
   } catch (layout_error const& error) {
@@ -346,6 +346,12 @@ void use_collector(Cta& of, InFlight const& product, Collector collector, int bu
                                  : "which holds another operand than memory has there"));
   if (collector == Collector::fill) held = std::move(operand);
   if (collector == Collector::last_use) held.clear();
+}
+
+char const* sparsity_text(std::uint32_t unknown) {
+  return (unknown & kSparsityBits) != 0
+             ? ": bits 0 to 2 ask for sparsity (tcgen05.mma.sp), which it does not have"
+             : "";
 }
 
 std::vector<Cta*> computing(Cta& cta, int ctas) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "isa/shared_operand.hpp"
@@ -18,6 +19,9 @@ void check_tcgen05(Cta& cta, Instruction instruction, SourceLocation where);
 /// Likewise for an instruction that has a .cta_group, where there is no pair of CTAs, or others of
 /// the kernel have another group.
 void check_tcgen05(Cta& cta, Instruction instruction, int ctas, SourceLocation where);
+/// What to say of bits of an instruction descriptor that the machine has not, where they ask for
+/// sparsity.
+char const* sparsity_text(std::uint32_t unknown);
 /// The CTAs that compute an instruction: the one that starts it, or its pair.
 std::vector<Cta*> computing(Cta& cta, int ctas);
 /// Reports a pair of which a CTA has exited: what the instruction touches is in both.

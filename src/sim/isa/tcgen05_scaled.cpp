@@ -169,8 +169,8 @@ Tcgen05ScaledInstruction decode(Cta& cta, ScaledMmaKind kind, MmaOperands operan
   Tcgen05ScaledInstruction const instruction =
       decode_tcgen05_scaled(kind, block, bits, ctas, operands == MmaOperands::ts);
   if (instruction.unknown != 0)
-    invalid(fmt::format("bits {:#010x} are none that the simulated machine has for kind {}",
-                        instruction.unknown, to_string(kind)));
+    invalid(fmt::format("bits {:#010x} are none that the simulated machine has for kind {}{}",
+                        instruction.unknown, to_string(kind), sparsity_text(instruction.unknown)));
   try {
     check(instruction.spec);
   } catch (layout_error const& error) {
