@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 
 #include "attention_mutants.hpp"
 #include "attention_problem.hpp"
@@ -261,18 +262,39 @@ TEST(AttentionSm100, KeepsTheTensorCoreBusy) {
     EXPECT_GT(busy(trace, role, sim::SpanKind::wait, 0), 0) << role;
 }
 
-// The table of docs/blackwell_attention.md: what one more block of keys takes of the tensor core
-// and of shared memory, for a tile of Q at head dim 128.
+/// The configuration of a type, at head dim 128, with so many of eight exponentials by polynomial.
+int configuration_of(DType type, int polynomials) {
+  auto const all = configurations(attention_sm100);
+  auto const found = std::ranges::find_if(all, [&](AttentionSm100Config const& c) {
+    return c.dtype == type && c.head_dim == 128 && c.polynomials == polynomials && !c.serving &&
+           c.exponential == Exponential::ex2_approx;
+  });
+  return static_cast<int>(found - all.begin());
+}
+
+// The table of docs/blackwell_attention.md: what one more block of keys takes of the tensor core,
+// of shared memory and of the special-function unit, for a tile of Q at head dim 128.
 TEST(AttentionSm100, TakesOfTheUnitsWhatTheModelSays) {
-  auto const of = [](int blocks) {
-    Machine const machine = blackwell();
-    run_on(attention_sm100, machine, {.head_dim = 128, .seq_q = 256, .seq_k = 128 * blocks});
-    return machine.last_report()->instruction("tcgen05.mma");
-  };
-  sim::LineCounters const more = of(3), less = of(2);
-  constexpr int tiles = 2, multiply_adds = 4096, shared_bytes = 128;  // a cycle
-  EXPECT_EQ((more.fused_multiply_adds - less.fused_multiply_adds) / tiles / multiply_adds, 1024);
-  EXPECT_EQ((more.shared_bytes - less.shared_bytes) / tiles / shared_bytes, 768);
+  // f16 without polynomials, bf16 with two of eight: what a quick build has.
+  for (auto const& [type, polynomials, exponentials] :
+       {std::tuple(DType::f16, 0, 1032), {DType::bf16, 2, 776}}) {
+    auto const of = [type = type, polynomials = polynomials](int blocks) {
+      Machine const machine = blackwell();
+      AttentionProblem const p{.dtype = type, .head_dim = 128, .seq_q = 256, .seq_k = 128 * blocks};
+      run_on(attention_sm100, machine, p, configuration_of(type, polynomials));
+      return *machine.last_report();
+    };
+    sim::Report const more = of(3), less = of(2);
+    sim::LineCounters const products = more.instruction("tcgen05.mma"),
+                            fewer = less.instruction("tcgen05.mma");
+    // of a cycle
+    constexpr int tiles = 2, multiply_adds = 4096, shared_bytes = 128, special_functions = 16;
+    EXPECT_EQ((products.fused_multiply_adds - fewer.fused_multiply_adds) / tiles / multiply_adds,
+              1024);
+    EXPECT_EQ((products.shared_bytes - fewer.shared_bytes) / tiles / shared_bytes, 768);
+    EXPECT_EQ((more.special_functions - less.special_functions) / tiles / special_functions,
+              exponentials);
+  }
 }
 
 }  // namespace

@@ -26,6 +26,7 @@
 #include "machine/stack_overflow.hpp"
 #include "machine/turn_keeper.hpp"
 #include "mutation/mutation.hpp"
+#include "tegula/sim/arithmetic.hpp"
 #include "values/place.hpp"
 
 namespace tegula::sim {
@@ -292,7 +293,7 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
   std::atomic<std::int64_t> next{0};
   std::mutex done_mutex;
   std::int64_t done = 0;
-  std::int64_t open_choices = 0;
+  std::int64_t open_choices = 0, special_functions = 0;
   std::map<std::int64_t, std::vector<Finding>> findings;  // of the clusters that have any
   std::map<std::int64_t, ClusterLog> logs;                // of what they did to global memory
   StuckClusters stuck;
@@ -309,6 +310,7 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
     bool moved = true;
     auto const run = [&](std::int64_t index, std::int64_t place) {
       moved = true;
+      std::int64_t const computed = special_functions_computed();
       try {
         std::vector<Finding> found = cluster.run(launch, index, place);
         moved = !cluster.aborting();
@@ -319,6 +321,7 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
         if (!log.rows.empty()) logs.emplace(index, std::move(log));
         if (observers.time.traced()) traces.emplace(index, observers.time.trace());
         if (options_.check) open_choices += observers.checker.open_choices();
+        special_functions += special_functions_computed() - computed;
         done += in_cluster;
         if (options_.progress && !failure) options_.progress(done, ctas);
       } catch (...) {
@@ -380,6 +383,7 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
   if (mutation) report.marked = mutation->statements();
   report.grid = grid;
   report.open_choices = open_choices;
+  report.special_functions = special_functions;
   report.schedule = {options_.completion, options_.interleaving, options_.seed, options_.choices};
   report.threads = kernel.threads;
   auto const cta_of = [&](std::int64_t cluster, int rank) {
