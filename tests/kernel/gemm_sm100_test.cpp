@@ -166,8 +166,8 @@ TEST(GemmSm100, TilesDealtToSeveralClustersAreRightInEveryOrder) {
     GemmSm100Config const& c = tegula::configuration(gemm_sm100, configuration);
     GemmProblem p = problem_for(c);
     p.m = 16, p.n = 3 * c.block_n, p.k = 64, p.aligned = true;
-    sim::Exploration const e =
-        explore(machine, [&] { return run_sm100(machine, p, configuration, 3).d; }, 200);
+    sim::Exploration const e = explore(
+        machine, [&] { return run_sm100(machine, p, configuration, 3).d; }, 200);
     EXPECT_TRUE(e.complete) << e.text();
     EXPECT_TRUE(e.ok()) << e.text();
     EXPECT_GE(e.orders, 4) << e.text();
