@@ -240,6 +240,44 @@ TEST(ExploreClusters, OfAChainIsCleanInEveryOrder) {
   }
 }
 
+// Beyond the bound the machine runs the clusters to their end, which wait for each other.
+TEST(ExploreClusters, BoundsAreKeptAndTold) {
+  for (std::int64_t const steps : {0, 1, 5, 9}) {
+    sim::Exploration const e = explore_grid<Chain<false>>(3, blackwell_of(2), {.max_steps = steps});
+    EXPECT_FALSE(e.complete) << e.text();
+    EXPECT_TRUE(e.findings.empty()) << e.text();
+    EXPECT_LE(e.steps, steps);
+  }
+  EXPECT_FALSE(explore_grid<Chain<false>>(3, blackwell_of(2), {.max_executions = 1}).complete);
+}
+
+/// A cooperative grid, whose CTAs meet at a counter, and then read what the others have written.
+struct Meets {
+  using Params = Counters;
+  static constexpr int threads = 32;
+  static constexpr bool cooperative = true;
+  struct SharedStorage {};
+  TEGULA_DEVICE void operator()(Counters const& p, SharedStorage&) const {
+    if (thread_idx() != 0) return;
+    st_global(p.words + 1 + block_idx().x, static_cast<std::uint32_t>(block_idx().x + 5));
+    fence_acq_rel<Scope::gpu>();
+    atom_add(p.words, 1u);
+    while (atom_add(p.words, 0u) != static_cast<std::uint32_t>(p.tiles)) {
+    }
+    fence_acq_rel<Scope::gpu>();
+    std::uint32_t sum = 0;
+    for (int i = 0; i < p.tiles; ++i) sum += ld_global<std::uint32_t>(p.words + 1 + i);
+    st_global(p.words + 32 + block_idx().x, sum);
+  }
+};
+
+TEST(ExploreClusters, CooperativeOnesMeet) {
+  sim::Exploration const e = explore_grid<Meets>(2, {.multiprocessors = 2});
+  EXPECT_TRUE(e.complete && e.ok()) << e.text();
+  EXPECT_FALSE(e.accesses);
+  EXPECT_GE(e.orders, 2) << e.text();
+}
+
 /// The first CTA ends in a finding; the second goes on.
 struct OneIsEnded {
   using Params = Counters;
