@@ -650,14 +650,15 @@ Step Explorer::exit_of(Thread const& thread) const {
   step.kind = Step::Kind::exit;
   step.process = self(thread);
   step.object = static_cast<std::uint64_t>(rank(*thread.cta));
-  step.choice = choices_.accesses && cluster_->ctas() > 1;
+  step.choice = choices_.accesses && thread.cta->cluster().ctas() > 1;
   return step;
 }
 
 void Explorer::before_exit() {
+  if (!active_) return;  // then no cluster is known to be the one that runs
   Thread& thread = cluster_->current();
   Step step = exit_of(thread);
-  if (!active_ || !step.choice) return;
+  if (!step.choice) return;
   ProcessId const id = step.process;
   pending_.emplace(
       id, Pending{std::move(step), {.kind = Kind::store, .cta = thread.cta->rank()}, &thread});

@@ -252,7 +252,7 @@ TEST(ExploreClusters, BoundsAreKeptAndTold) {
 }
 
 /// A cooperative grid, whose CTAs meet at a counter, and then read what the others have written.
-struct Meets {
+struct MeetsAtACounter {
   using Params = Counters;
   static constexpr int threads = 32;
   static constexpr bool cooperative = true;
@@ -272,7 +272,7 @@ struct Meets {
 };
 
 TEST(ExploreClusters, CooperativeOnesMeet) {
-  sim::Exploration const e = explore_grid<Meets>(2, {.multiprocessors = 2});
+  sim::Exploration const e = explore_grid<MeetsAtACounter>(2, {.multiprocessors = 2});
   EXPECT_TRUE(e.complete && e.ok()) << e.text();
   EXPECT_FALSE(e.accesses);
   EXPECT_GE(e.orders, 2) << e.text();
