@@ -108,6 +108,9 @@ template <KernelFamily F>
 void add_attention(std::vector<Subject>& all, F family, Arch arch = Arch::sm90) {
   Subject attention{F::name, "each configuration: a block of queries, three of keys", {}};
   for (int i = 0; i < static_cast<int>(configurations(family).size()); ++i) {
+    if constexpr (requires { configuration(family, i).serving; }) {
+      if (configuration(family, i).serving) continue;  // it takes other problems
+    }
     attention.explorations.emplace_back([family, i, arch] {
       Machine const machine = Machine::simulated(arch);
       AttentionProblem const p = smallest_problem(configuration(family, i));
