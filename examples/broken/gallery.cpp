@@ -117,6 +117,9 @@
 #include "10_schedules/waits_for_a_later_cta.hpp"
 #include "10_schedules/who_comes_first.hpp"
 #include "11_tensor_memory/beyond_the_columns.hpp"
+#include "11_tensor_memory/collector_discarded.hpp"
+#include "11_tensor_memory/collector_of_another_stage.hpp"
+#include "11_tensor_memory/columns_in_other_lanes.hpp"
 #include "11_tensor_memory/committed_by_another.hpp"
 #include "11_tensor_memory/copied_over_scales.hpp"
 #include "11_tensor_memory/freed_twice.hpp"
@@ -133,10 +136,15 @@
 #include "11_tensor_memory/product_not_waited_for.hpp"
 #include "11_tensor_memory/scales_not_repeated.hpp"
 #include "11_tensor_memory/scales_of_one_operand.hpp"
+#include "11_tensor_memory/shift_not_waited_for.hpp"
+#include "11_tensor_memory/shifted_before_the_stores.hpp"
+#include "11_tensor_memory/shifted_twice.hpp"
+#include "11_tensor_memory/stationary_and_not.hpp"
 #include "11_tensor_memory/store_not_waited_for.hpp"
 #include "11_tensor_memory/stored_over_a.hpp"
 #include "11_tensor_memory/two_shapes.hpp"
 #include "11_tensor_memory/waits_for_the_first_product.hpp"
+#include "11_tensor_memory/zero_columns_beyond_the_run.hpp"
 #include "12_pairs/allocated_by_one.hpp"
 #include "12_pairs/another_group.hpp"
 #include "12_pairs/answer_read_early.hpp"
@@ -252,7 +260,15 @@ std::vector<Chapter> const& chapters() {
         exhibit<two_shapes>(),
         exhibit<copied_over_scales>(),
         exhibit<scales_of_one_operand>(),
-        exhibit<scales_not_repeated>()}},
+        exhibit<scales_not_repeated>(),
+        exhibit<shifted_before_the_stores>(),
+        exhibit<shift_not_waited_for>(),
+        exhibit<shifted_twice>(),
+        exhibit<collector_discarded>(),
+        exhibit<collector_of_another_stage>(),
+        exhibit<columns_in_other_lanes>(),
+        exhibit<stationary_and_not>(),
+        exhibit<zero_columns_beyond_the_run>()}},
       {"12_pairs",
        "Pairs of CTAs, and cluster launch control",
        {exhibit<allocated_by_one>(), exhibit<freed_by_one>(), exhibit<another_group>(),

@@ -435,11 +435,12 @@ typedef enum tegula_grouping {
  * group by group. Blocks have 128 elements; with groups of k each group's columns begin one.
  *
  * Memory is as tegula_gemm has it. A, B and scales of rows lie at multiples of 16 bytes, and their
- * strides are multiples of 16 bytes. Needs an sm_90, or an sm_100, which has no scales of 128.
+ * strides are multiples of 16 bytes. Needs an sm_90, or an sm_100, which has no scales of 128, but
+ * block_scale: for A and B of e4m3 or e5m2 each, or e2m1 both.
  */
 typedef struct tegula_grouped_gemm_arguments {
   size_t struct_size;
-  int32_t in;       /**< tegula_dtype of A: e4m3, e5m2, bf16 or f16 */
+  int32_t in;       /**< tegula_dtype of A: e4m3, e5m2, bf16 or f16; with block_scale also e2m1 */
   int32_t in_b;     /**< of B; left out: e4m3 of fp8, else A's */
   int32_t out;      /**< of C and D: bf16, f16 or f32; left out: bf16 of fp8, else A's */
   int32_t scales;   /**< tegula_scales; left out: of fp8 rows by blocks (groups of k: by rows) */
@@ -459,6 +460,14 @@ typedef struct tegula_grouped_gemm_arguments {
   int64_t b_group_stride, c_group_stride, d_group_stride;
   int64_t scale_a_stride, scale_b_stride;
   int64_t expected_rows; /**< of a group, for the choice of a kernel; left out: an equal share */
+  /** tegula_block_scale; on an sm_100, where there are no scales of 128 */
+  int32_t block_scale;
+  /** With block_scale: the scales of A's and of B's rows, in pieces as tegula_gemm has them, those
+   * of each matrix of (groups, rows, k) behind the one before. Contiguous groups share the pieces
+   * of A and begin at multiples of 128 rows; groups of k share all, and begin with a piece, at
+   * multiples of 4 blocks. A group that does not has a D of NaN. */
+  void const* block_scale_a;
+  void const* block_scale_b;
 } tegula_grouped_gemm_arguments;
 
 void tegula_grouped_gemm_arguments_init(tegula_grouped_gemm_arguments* arguments,

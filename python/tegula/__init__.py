@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ._library import library as _library
 from .errors import ArgumentError, DeviceError, FindingError, InternalError, LayoutError, TegulaError
+from .grouped import grouped_gemm
 from .kernel import Kernel
 from .kernels import attention, gemm
 from .layout import Layout, Tiler, crd2idx, evaluate, idx2crd, operations
@@ -67,6 +68,7 @@ __all__ = [
     "default_machine",
     "evaluate",
     "gemm",
+    "grouped_gemm",
     "idx2crd",
     "operations",
     "prepare_attention",

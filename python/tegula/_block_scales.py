@@ -1,4 +1,4 @@
-"""Scales of blocks along k, for tegula.gemm: from NumPy's arrays to the pieces in which the tensor core reads them."""
+"""Scales of blocks along k: from NumPy's arrays to the pieces in which the tensor core reads them."""
 
 from __future__ import annotations
 
@@ -29,20 +29,22 @@ class BlockScales(NamedTuple):
     b: npt.NDArray[np.uint8]
 
 
-def _bits(name: str, x: Any, format: _Format) -> npt.NDArray[np.uint8]:
+def _bits(operation: str, name: str, x: Any, format: _Format) -> npt.NDArray[np.uint8]:
     if not isinstance(x, np.ndarray) or isinstance(x, np.ma.MaskedArray):
-        raise ArgumentError(f"gemm: {name} is {shown(x)}; a NumPy array of scales is needed.")
+        raise ArgumentError(f"{operation}: {name} is {shown(x)}; a NumPy array of scales is needed.")
     if x.dtype.name not in ("uint8", format.type):
-        raise ArgumentError(f"gemm: {name} has elements of type {x.dtype}; ml_dtypes' {format.type}, or uint8 for its bits, is needed.")
+        raise ArgumentError(f"{operation}: {name} has elements of type {x.dtype}; ml_dtypes' {format.type}, or uint8 for its bits, is needed.")
     return x.view(np.uint8)
 
 
-def _pieces(name: str, x: npt.NDArray[np.uint8], shape: tuple[int, ...], blocks: int, by_columns: bool) -> npt.NDArray[np.uint8]:
+def _pieces(
+    operation: str, name: str, x: npt.NDArray[np.uint8], shape: tuple[int, ...], blocks: int, by_columns: bool
+) -> npt.NDArray[np.uint8]:
     """(batch, rows, blocks) in pieces of 128 rows x 4 scales; what is beyond the matrix is 0."""
     rows = shape[-1] if by_columns else shape[-2]
     wanted = shape[:-2] + ((blocks, rows) if by_columns else (rows, blocks))
     if x.shape != wanted:
-        raise ArgumentError(f"gemm: {name} has the shape {x.shape}; {wanted} is needed, a scale for each block of k.")
+        raise ArgumentError(f"{operation}: {name} has the shape {x.shape}; {wanted} is needed, a scale for each block of k.")
     by_rows = np.swapaxes(x, -1, -2) if by_columns else x
     pieces_m, pieces_k = -(-rows // _ROWS), -(-blocks // _SCALES)
     padded = np.zeros((*shape[:-2], pieces_m * _ROWS, pieces_k * _SCALES), np.uint8)
@@ -55,23 +57,25 @@ def _pieces(name: str, x: npt.NDArray[np.uint8], shape: tuple[int, ...], blocks:
     return result
 
 
-def block_scales(block_scale: Any, a: Operand, scale_a: Any, b: Operand, scale_b: Any) -> BlockScales | None:
+def block_scales(
+    operation: str, block_scale: Any, a: Operand, scale_a: Any, b: Operand, scale_b: Any
+) -> BlockScales | None:
     """The scales of a (.., m, k) and b (.., k, n), or None where there are none. Raises ArgumentError."""
     given = {"block_scale_a": scale_a, "block_scale_b": scale_b}
     if block_scale is None:
         for name, x in given.items():
             if x is not None:
-                raise ArgumentError(f"gemm: {name} is given and block_scale is not; it must be 'mx' or 'nv'.")
+                raise ArgumentError(f"{operation}: {name} is given and block_scale is not; it must be 'mx' or 'nv'.")
         return None
     if not isinstance(block_scale, str) or block_scale not in _FORMATS:
-        raise ArgumentError(f"gemm: block_scale is {shown(block_scale)}; it must be 'mx' or 'nv', or left out.")
+        raise ArgumentError(f"{operation}: block_scale is {shown(block_scale)}; it must be 'mx' or 'nv', or left out.")
     format = _FORMATS[block_scale]
     for name, x in given.items():
         if x is None:
-            raise ArgumentError(f"gemm: block_scale is {block_scale!r} and {name} is left out; it must be a scale for each block of k.")
+            raise ArgumentError(f"{operation}: block_scale is {block_scale!r} and {name} is left out; it must be a scale for each block of k.")
     blocks = -(-a.elements(-1) // format.block)
     return BlockScales(
         format.code,
-        _pieces("block_scale_a", _bits("block_scale_a", scale_a, format), a.shape, blocks, False),
-        _pieces("block_scale_b", _bits("block_scale_b", scale_b, format), b.shape, blocks, True),
+        _pieces(operation, "block_scale_a", _bits(operation, "block_scale_a", scale_a, format), a.shape, blocks, False),
+        _pieces(operation, "block_scale_b", _bits(operation, "block_scale_b", scale_b, format), b.shape, blocks, True),
     )

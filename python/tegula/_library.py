@@ -105,6 +105,9 @@ class GroupedGemmArguments(ctypes.Structure):
         *((name, c_int64) for name in ("lda", "ldb", "ldc", "ldd")),
         *((f"{name}_group_stride", c_int64) for name in "bcd"),
         *((name, c_int64) for name in ("scale_a_stride", "scale_b_stride", "expected_rows")),
+        ("block_scale", c_int32),
+        ("block_scale_a", c_void_p),
+        ("block_scale_b", c_void_p),
     ]
 
 

@@ -14,7 +14,7 @@ from ._gpu_arrays import is_on_gpu
 from ._library import flag, library, text_of
 from ._options import AttentionOptions, GemmOptions
 from .errors import ArgumentError, shown
-from .machine import Machine, Report, default_machine
+from .machine import Machine, Report, simulated
 
 Array = npt.NDArray[Any]
 
@@ -23,15 +23,6 @@ class GpuArray(Protocol):
     """An array in a GPU's memory, which tells so by DLPack: a tensor of PyTorch, an array of CuPy or JAX."""
 
     def __dlpack_device__(self) -> tuple[Any, Any]: ...
-
-
-def _on(operation: str, machine: Machine | None) -> Machine:
-    machine = default_machine() if machine is None else machine
-    if not isinstance(machine, Machine):
-        raise ArgumentError(f"{operation}: machine is {type(machine).__name__}; a tegula.Machine is needed.")
-    if not machine.is_simulated:
-        raise ArgumentError(f"{operation}: NumPy arrays lie in the host's memory, and {machine.name} has its own.")
-    return machine
 
 
 def _no_stream(operation: str, stream: int | None) -> None:
@@ -126,7 +117,7 @@ def gemm(
     if of_b.type in _problems.PACKED:
         b = _arrays.aligned(b, 32)
         of_b = _arrays.operand("gemm", "b", b, said_of_b)
-    scales = block_scales(block_scale, of_a, block_scale_a, of_b, block_scale_b)
+    scales = block_scales("gemm", block_scale, of_a, block_scale_a, of_b, block_scale_b)
     if scales is not None:
         addresses = dict(block_scale=scales.code, block_scale_a=scales.a.ctypes.data, block_scale_b=scales.b.ctypes.data)
     problem = _problems.Gemm(
@@ -144,7 +135,7 @@ def gemm(
     if out is None:
         out = np.empty(problem.shape, dtype=_arrays.numpy_type(problem.out_type, raw))
     arguments = problem.into(_arrays.result("gemm", out, problem.out_type))
-    found = _problems.launch(library.tegula_gemm, _on("gemm", machine), arguments, None, report)
+    found = _problems.launch(library.tegula_gemm, simulated("gemm", machine), arguments, None, report)
     return out if found is None else (out, found)
 
 
@@ -277,7 +268,7 @@ def attention(
     if lse is not None and cu_seqlens_q is not None:
         lse[:, cu_seqlens_q[-1] :] = -np.inf
     arguments = problem.into(_arrays.result("attention", out, problem.out_type), None if lse is None else lse.ctypes.data)
-    on = _on("attention", machine)
+    on = simulated("attention", machine)
     workspace = np.empty(problem.workspace_bytes(on) + 15, dtype=np.uint8)
     if workspace.size > 15:
         problem.work_in((workspace.ctypes.data + 15) // 16 * 16, workspace.size - 15)

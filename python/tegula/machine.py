@@ -93,6 +93,16 @@ def default_machine() -> Machine:
     return Machine()
 
 
+def simulated(operation: str, machine: Machine | None) -> Machine:
+    """The machine of a call on NumPy arrays: the caller's, or the default one. Raises ArgumentError."""
+    machine = default_machine() if machine is None else machine
+    if not isinstance(machine, Machine):
+        raise ArgumentError(f"{operation}: machine is {type(machine).__name__}; a tegula.Machine is needed.")
+    if not machine.is_simulated:
+        raise ArgumentError(f"{operation}: NumPy arrays lie in the host's memory, and {machine.name} has its own.")
+    return machine
+
+
 class Report(Owner):
     """What a launch on a simulated machine did, and what the checker found. True where it found nothing."""
 

@@ -330,3 +330,85 @@ def test_refusals_are_sentences(call: Any, sentence: str) -> None:
     with pytest.raises(ArgumentError) as refused:
         call()
     assert sentence in str(refused.value)
+
+
+def stacked(rng: np.random.Generator, of: str, groups: int, rows: int, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    each = [block_scaled(rng, of, (rows, k)) for _ in range(groups)]
+    elements, scales, exact = (np.stack([x[i] for x in each]) for i in range(3))
+    return elements, scales, exact
+
+
+@pytest.mark.parametrize("of", ["mxf8", "mxf4", "nvf4"])
+def test_groups_with_block_scales(rng: np.random.Generator, of: str) -> None:
+    n, k = 24, 160
+    options: dict[str, Any] = dict(block_scale=of[:2], machine=Machine(arch="sm100"), out_dtype="f32")
+    if of != "mxf8":
+        options |= dict(dtype="e2m1")
+    w, of_w, exact_w = stacked(rng, of, 3, n, k)
+    options |= dict(block_scale_b=of_w.swapaxes(-1, -2))
+    # Of rows: the second group is empty.
+    a, of_a, exact_a = block_scaled(rng, of, (140, k))
+    ends = np.array([128, 128, 137], np.int32)
+    d, report = tegula.grouped_gemm(a, w.swapaxes(-1, -2), ends, block_scale_a=of_a, report=True, **options)
+    assert "clean" in str(report) and d.shape == (140, n) and d.dtype == np.float32
+    np.testing.assert_array_equal(d[:128], exact_a[:128] @ exact_w[0].T)
+    np.testing.assert_array_equal(d[128:137], exact_a[128:137] @ exact_w[2].T)
+    assert not d[137:].any()
+    # Masked, onto C, into what is there.
+    a, of_a, exact_a = stacked(rng, of, 3, 20, k)
+    rows = np.array([20, 0, 7], np.int32)
+    into = np.full((3, 20, n), 3, np.float32)
+    tegula.grouped_gemm(a, w.swapaxes(-1, -2), rows, by="masked", c=into, out=into, block_scale_a=of_a, **options)
+    for g, count in enumerate(rows):
+        np.testing.assert_array_equal(into[g, :count], exact_a[g, :count] @ exact_w[g].T + 3)
+        assert np.all(into[g, count:] == 3)
+
+
+@pytest.mark.parametrize("of", ["mxf8", "mxf4", "nvf4"])
+def test_groups_of_k_with_block_scales(rng: np.random.Generator, of: str) -> None:
+    m, n, k = 30, 24, 640
+    options: dict[str, Any] = dict(block_scale=of[:2], machine=Machine(arch="sm100"), out_dtype="f32", by="k")
+    if of != "mxf8":
+        options |= dict(dtype="e2m1")
+    a, of_a, exact_a = block_scaled(rng, of, (m, k))
+    w, of_w, exact_w = block_scaled(rng, of, (n, k))
+    begins, ends = np.array([0, 256, 512], np.int32), np.array([166, 256, 622], np.int32)
+    options |= dict(block_scale_a=of_a, block_scale_b=of_w.T, group_begins=begins)
+    d = tegula.grouped_gemm(a, w.T, ends, **options)
+    assert d.shape == (3, m, n)
+    for g, (begin, end) in enumerate(zip(begins, ends)):
+        np.testing.assert_array_equal(d[g], exact_a[:, begin:end] @ exact_w[:, begin:end].T)
+
+
+def test_groups_without_scales(rng: np.random.Generator) -> None:
+    a, w = values(rng, (9, 64), np.float16), values(rng, (2, 16, 64), np.float16)
+    for arch in ("sm90", "sm100"):
+        d = tegula.grouped_gemm(a, w.swapaxes(-1, -2), np.array([4, 9], np.int32), machine=Machine(arch=arch))
+        assert d.dtype == np.float16
+        for rows, g in ((slice(0, 4), 0), (slice(4, 9), 1)):
+            exact, magnitude = exact_gemm(a[rows], w[g].T)
+            assert np.all(np.abs(d[rows] - exact) <= magnitude * 2.0**-10 + 2.0**-24)
+
+
+def test_groups_with_block_scales_refusals(rng: np.random.Generator) -> None:
+    a, of_a, _ = block_scaled(rng, "mxf8", (16, 64))
+    w, of_w, _ = stacked(rng, "mxf8", 2, 8, 64)
+    ends = np.array([0, 16], np.int32)
+    scales: dict[str, Any] = dict(block_scale="mx", block_scale_a=of_a, block_scale_b=of_w.swapaxes(-1, -2), machine=Machine(arch="sm100"))
+    cases: list[tuple[dict[str, Any], str]] = [
+        (dict(by="columns"), "by is 'columns'; it must be 'rows', 'masked' or 'k'"),
+        (dict(by="masked"), "a has the shape (16, 64); (groups, m, k) is needed"),
+        (dict(by="k"), "b has the shape (2, 64, 8); (k, n) is needed"),
+        (dict(block_scale=None), "grouped_gemm: block_scale_a is given and block_scale is not"),
+        (dict(block_scale_b=of_w), "grouped_gemm: block_scale_b has the shape (2, 8, 2); (2, 2, 8) is needed"),
+        (dict(block_scale="nv"), "(16, 4) is needed"),
+        (dict(machine=Machine(arch="sm90")), "block scales are computed on sm_100 only"),
+        (dict(group_begins=ends[:1]), "group_begins has the shape (1,); 2 contiguous int32 are needed"),
+        (dict(out=np.zeros((16, 9), np.float32), out_dtype="f32"), "f32 of (16, 8) is needed"),
+    ]
+    for change, sentence in cases:
+        with pytest.raises(tegula.ArgumentError) as refused:
+            tegula.grouped_gemm(a, w.swapaxes(-1, -2), ends, **{**scales, **change})
+        assert sentence in str(refused.value)
+    with pytest.raises(tegula.ArgumentError, match="group_ends has the shape"):
+        tegula.grouped_gemm(a, w.swapaxes(-1, -2), ends[:1], **scales)

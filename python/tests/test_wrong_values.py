@@ -74,6 +74,7 @@ TWO = np.zeros((2, 32, 32), F)
 FUNCTIONS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "gemm": (tegula.gemm, {"a": A, "b": A.T}),
     "attention": (tegula.attention, {"q": B, "k": B, "v": B}),
+    "grouped_gemm": (tegula.grouped_gemm, {"a": A, "b": np.ones((2, 16, 16), H).swapaxes(1, 2), "group_ends": np.array([4, 16], I)}),
     "prepare_gemm": (tegula.prepare_gemm, {"a": OnGpu(A), "b": OnGpu(A), "out": OnGpu(A)}),
     "prepare_attention": (tegula.prepare_attention, {"q": OnGpu(B), "k": OnGpu(B), "v": OnGpu(B), "out": OnGpu(B)}),
     "gemm of a GPU": (tegula.gemm, {"a": OnGpu(A), "b": OnGpu(A), "out": OnGpu(A)}),

@@ -48,16 +48,6 @@ Activation activation_of(std::int32_t activation) {
       activation));
 }
 
-BlockScale block_scale_of(std::int32_t scale) {
-  if (scale == TEGULA_NO_BLOCK_SCALE) return {};
-  if (scale == TEGULA_MX_SCALE) return kMxScale;
-  if (scale == TEGULA_NV_SCALE) return kNvScale;
-  throw argument_error(fmt::format(
-      "gemm: block_scale is {}; it must be TEGULA_NO_BLOCK_SCALE (0), TEGULA_MX_SCALE (1) or "
-      "TEGULA_NV_SCALE (2).",
-      scale));
-}
-
 GemmArguments arguments_of(tegula_gemm_arguments const& g) {
   std::optional<DType> const in = dtype_of("gemm", "in", g.in);
   if (!in) throw argument_error("gemm: in is left out; it must be the type of A's elements.");
@@ -85,7 +75,7 @@ GemmArguments arguments_of(tegula_gemm_arguments const& g) {
           .d_batch_stride = unless_left_out(g.d_batch_stride),
           .scale_a = g.scale_a,
           .scale_b = g.scale_b,
-          .block_scale = block_scale_of(g.block_scale),
+          .block_scale = block_scale_of("gemm", g.block_scale),
           .block_scale_a = g.block_scale_a,
           .block_scale_b = g.block_scale_b,
           .alpha = g.alpha,

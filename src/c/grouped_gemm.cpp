@@ -77,6 +77,9 @@ GroupedGemmArguments arguments_of(tegula_grouped_gemm_arguments const& g) {
           .d = g.d,
           .scale_a = g.scale_a,
           .scale_b = g.scale_b,
+          .block_scale = block_scale_of("grouped_gemm", g.block_scale),
+          .block_scale_a = g.block_scale_a,
+          .block_scale_b = g.block_scale_b,
           .group_begins = g.group_begins,
           .group_ends = g.group_ends,
           .lda = unless_left_out(g.lda),
@@ -114,8 +117,8 @@ GemmInputsArguments arguments_of(tegula_gemm_inputs_arguments const& g) {
 HostArray matrices(char const* name, void const* address, DType type, std::int64_t groups,
                    std::int64_t rows, std::int64_t columns, std::int64_t group_stride,
                    std::int64_t ld) {
-  std::int64_t const bytes = bits(type) / 8;
-  return {name, address, columns * bytes, {1, groups, rows}, {0, group_stride * bytes, ld * bytes}};
+  auto const bytes = [&](std::int64_t elements) { return elements * bits(type) / 8; };
+  return {name, address, bytes(columns), {1, groups, rows}, {0, bytes(group_stride), bytes(ld)}};
 }
 
 /// The blocks of K that have scales: of groups of k as many as the groups, which the caller's
@@ -151,11 +154,23 @@ void simulate(tegula_machine& machine, GroupedGemmArguments const& host, tegula_
                           ? matrices("scale_b", host.scale_b, DType::f32, groups_b, blocks, host.n,
                                      blocks * *host.scale_b_stride, *host.scale_b_stride)
                           : table("scale_b", host.scale_b, groups_b * blocks_n * blocks);
-  require_memory("grouped_gemm", {a, b, c, d, scale_a, scale_b});
+  auto const pieces = [&](char const* name, void const* address, std::int64_t matrices,
+                          std::int64_t rows_of_each) {
+    int const block = host.block_scale.block;
+    std::int64_t const bytes =
+        block == 0 ? 0 : matrices * block_scale_bytes(rows_of_each, host.k, block);
+    return HostArray{.name = name, .address = address, .row = bytes};
+  };
+  bool const masked = host.grouping == Grouping::masked;
+  HostArray const block_scale_a =
+                      pieces("scales of A", host.block_scale_a, masked ? host.groups : 1, host.m),
+                  block_scale_b = pieces("scales of B", host.block_scale_b, groups_b, host.n);
+  require_memory("grouped_gemm", {a, b, c, d, scale_a, scale_b, block_scale_a, block_scale_b});
   GroupedGemmArguments g = host;
   OperandsOnMachine operands(machine.machine);
   operands.input(g.a, a), operands.input(g.b, b);
   operands.input(g.scale_a, scale_a), operands.input(g.scale_b, scale_b);
+  operands.input(g.block_scale_a, block_scale_a), operands.input(g.block_scale_b, block_scale_b);
   operands.input(g.group_begins, table("group_begins", host.group_begins, host.groups));
   operands.input(g.group_ends, table("group_ends", host.group_ends, host.groups));
   bool const in_place = host.c == host.d;

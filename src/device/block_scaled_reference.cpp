@@ -32,7 +32,7 @@ int held_exponent(DType type, double value) {
 BlockScaledRows block_scaled_rows(void const* data, DType type, std::int64_t ld, void const* scales,
                                   BlockScale const& how, bool pairs, std::int64_t first,
                                   std::int64_t rows, std::int64_t k) {
-  BlockScaledRows all;
+  BlockScaledRows all{.k = k};
   int const pieces_k = scale_pieces_k(static_cast<int>(k), how.block);
   for (std::int64_t row = first; row < first + rows; ++row) {
     for (std::int64_t i = 0; i < k; ++i) {
@@ -47,17 +47,17 @@ BlockScaledRows block_scaled_rows(void const* data, DType type, std::int64_t ld,
 }
 
 double block_scaled_error(BlockScaledRows const& x_rows, std::int64_t x,
-                          BlockScaledRows const& y_rows, std::int64_t y, std::int64_t k,
-                          bool pairs) {
+                          BlockScaledRows const& y_rows, std::int64_t y, std::int64_t begin,
+                          std::int64_t end, bool pairs) {
   std::int64_t const step = pairs ? 64 : 32;  // 32 bytes
   double const lost = pairs ? 5 * 0x1p-35 : 33 * 0x1p-25;
   double sum = 0, error = 0;
-  for (std::int64_t first = 0; first < k; first += step) {
+  for (std::int64_t first = begin; first < end; first += step) {
     double const before = std::abs(sum);
     int exponent = kOfZero;
-    for (std::int64_t i = first; i < std::min(k, first + step); ++i) {
-      auto const at_x = static_cast<std::size_t>(x * k + i),
-                 at_y = static_cast<std::size_t>(y * k + i);
+    for (std::int64_t i = first; i < std::min(end, first + step); ++i) {
+      auto const at_x = static_cast<std::size_t>(x * x_rows.k + i),
+                 at_y = static_cast<std::size_t>(y * y_rows.k + i);
       sum += x_rows.value[at_x] * y_rows.value[at_y];
       exponent = std::max(exponent, x_rows.exponent[at_x] + y_rows.exponent[at_y]);
     }

@@ -11,6 +11,7 @@ namespace tegula::reference {
 
 /// Rows of an operand with block scales, each of k elements.
 struct BlockScaledRows {
+  std::int64_t k = 0;
   std::vector<double> value;  ///< what an element stands for: itself times its scale
   /// Under which a tensor core aligns it: its own plus its scale's, of `pairs` its scale's alone. A
   /// subnormal number counts as the least normal one; of zero the exponent is very small.
@@ -23,10 +24,10 @@ BlockScaledRows block_scaled_rows(void const* data, DType type, std::int64_t ld,
                                   BlockScale const& how, bool pairs, std::int64_t first,
                                   std::int64_t rows, std::int64_t k);
 
-/// How far a sum of products of two rows may be from the exact one. `x` is one of x_rows' rows, and
-/// `y` one of y_rows'.
+/// How far a sum of products of two rows, of their elements from `begin` to `end`, may be from the
+/// exact one. `x` is one of x_rows' rows, and `y` one of y_rows'.
 double block_scaled_error(BlockScaledRows const& x_rows, std::int64_t x,
-                          BlockScaledRows const& y_rows, std::int64_t y, std::int64_t k,
-                          bool pairs);
+                          BlockScaledRows const& y_rows, std::int64_t y, std::int64_t begin,
+                          std::int64_t end, bool pairs);
 
 }  // namespace tegula::reference

@@ -100,10 +100,6 @@ class GroupedGemmChecker : Checker {
     if (pairs && g_.k % 2 != 0)
       refuse_argument(
           "grouped_gemm: k is {} and in is e2m1, of which two share a byte; k must be even.", g_.k);
-    if (g_.grouping == Grouping::k)
-      refuse_argument(
-          "grouped_gemm: grouping is k and block_scale is {} for each {}; groups of k have no block scales.",
-          to_string(scale.type), scale.block);
     type("out", *g_.out, {DType::bf16, DType::f16, DType::f32});
   }
 

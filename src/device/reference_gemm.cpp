@@ -99,7 +99,7 @@ Values gemm(GemmArguments const& arguments, std::vector<std::int64_t> const& row
                         : 0;
         double const bias = g.bias != nullptr ? element(g.bias, *g.out, j) : 0;
         double const error_x =
-            scaled ? block_scaled_error(scaled_a, 0, scaled_b, j, g.k, pairs)
+            scaled ? block_scaled_error(scaled_a, 0, scaled_b, j, 0, g.k, pairs)
             : fp8  ? fp8_error(a.data(), g.in, column, *g.in_b, g.k) + 8 * kU * x.magnitude
                    : products_error(a.data(), g.in, column, *g.in_b, g.k, x.magnitude,
                                     a_subnormal || b_subnormal[static_cast<std::size_t>(j)] != 0);
@@ -236,8 +236,8 @@ Values grouped_gemm(GroupedGemmArguments const& arguments, std::vector<std::int6
       double const* const b = all_b.data() + j * g.k + row->k;
       double value = 0, error = 0;
       if (block_scaled) {
-        value = dot(scaled_a.value.data(), b, depth).sum;
-        error = block_scaled_error(scaled_a, 0, scaled_b, j, depth, pairs);
+        value = dot(scaled_a.value.data() + row->k, b, depth).sum;
+        error = block_scaled_error(scaled_a, 0, scaled_b, j, row->k, row->k_end, pairs);
       } else if (g.scales == Scales::none) {
         Dot const x = dot(a.data(), b, depth);
         value = x.sum;

@@ -131,13 +131,16 @@ Problem read_problem(GroupedGemmCommand const& c, int compute_capability) {
   GroupedGemmArguments& g = p.arguments;
   int at = 0;
   int const unit = 128 / bits(g.in);  // columns in 16 bytes
+  int const of_piece = kScalePieceScales * g.block_scale.block;
   for (std::size_t i = 0; i < p.sizes.size(); ++i) {
     int const size = p.sizes[i];
-    if (g.grouping == Grouping::k && size % unit != 0 && i + 1 < p.sizes.size())
+    if (g.grouping == Grouping::k && i + 1 < p.sizes.size() &&
+        size % (of_piece != 0 ? of_piece : unit) != 0)
       throw argument_error(fmt::format(
           "--groups has a group of {} columns of {}; each but the last must be a multiple "
-          "of {}, for a group begins at a multiple of 16 bytes.",
-          size, to_string(g.in), unit));
+          "of {}, for a group begins {}.",
+          size, to_string(g.in), of_piece != 0 ? of_piece : unit,
+          of_piece != 0 ? "with a piece of scales" : "at a multiple of 16 bytes"));
     if (g.block_scale.block != 0 && g.grouping == Grouping::contiguous && i + 1 < p.sizes.size() &&
         size % kScalePieceRows != 0)
       throw argument_error(fmt::format(

@@ -147,7 +147,7 @@ void print_verdict(Verdict const& v, Machine const& machine, bool json, bool lin
         print("{}", report->text());
       } else if (report->open_choices != 0) {
         print(
-            "order: one of an estimated 2^{}; sim::explore runs every one of a problem of one cluster\n",
+            "order: one of an estimated 2^{}; sim::explore runs every one of a small problem\n",
             report->open_choices);
       }
     }

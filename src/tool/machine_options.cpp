@@ -128,7 +128,7 @@ void add_machine_options(Command const& command, MachineOptions& options) {
           "which warp runs next, whatever the scheduler: one_warp_ahead, round_robin, random, one_warp_behind (seed)")
           .check(one_of({"one_warp_ahead", "round_robin", "random", "one_warp_behind"}));
   of_simulated_run("--choices", options.choices,
-                   "replay an order that an exploration of a kernel of one cluster has printed")
+                   "replay an order that an exploration of a kernel has printed")
       .excludes({scheduler, completion, interleaving});
   command.add_option("--seed", options.seed, "of generated data and of the random scheduler")
       .check(seed_number())

@@ -478,6 +478,54 @@ static void multiplies_groups(tegula_machine* machine) {
   EXPECT(strstr(tegula_last_error(), "step is -1") != NULL);
 }
 
+/* mxf8: masked groups of ones, of which the second has two rows; a scale of 2 for a block of its
+ * first row. */
+static void multiplies_groups_with_block_scales(void) {
+  enum { kGroups = 2, kM = 3, kN = 8, kK = 64, kPiece = 512 };
+  static _Alignas(16) uint8_t a[kGroups * kM * kK], b[kGroups * kN * kK], scale_a[kGroups * kPiece],
+      scale_b[kGroups * kPiece];
+  static float d[kGroups * kM * kN];
+  int32_t const ends[kGroups] = {0, 2};
+  memset(a, 0x38, sizeof a); /* 1 */
+  memset(b, 0x38, sizeof b);
+  memset(scale_a, 127, sizeof scale_a); /* 1 */
+  memset(scale_b, 128, sizeof scale_b); /* 2 */
+  scale_a[kPiece + 1] = 128;            /* group 1, row 0, elements 32 to 63 */
+  for (int i = 0; i < kGroups * kM * kN; ++i) d[i] = 7;
+  tegula_machine* machine = NULL;
+  tegula_machine_options options;
+  tegula_machine_options_init(&options, sizeof options);
+  options.arch = "sm100";
+  EXPECT(tegula_machine_create("sim", &options, &machine) == TEGULA_OK);
+  tegula_grouped_gemm_arguments g;
+  tegula_grouped_gemm_arguments_init(&g, sizeof g);
+  g.in = TEGULA_E4M3, g.out = TEGULA_F32, g.grouping = TEGULA_MASKED, g.groups = kGroups;
+  g.m = kM, g.n = kN, g.k = kK, g.a = a, g.b = b, g.d = d, g.group_ends = ends;
+  g.block_scale = TEGULA_MX_SCALE, g.block_scale_a = scale_a, g.block_scale_b = scale_b;
+  char* text = NULL;
+  EXPECT(tegula_grouped_gemm_choice(machine, &g, &text) == TEGULA_OK);
+  EXPECT(text != NULL && strncmp(text, "grouped_gemm_sm100", 18) == 0);
+  tegula_free(text);
+  EXPECT(tegula_grouped_gemm(machine, &g, NULL, NULL) == TEGULA_OK);
+  for (int i = 0; i < kGroups * kM * kN; ++i) {
+    int const group = i / (kM * kN), row = i / kN % kM;
+    EXPECT(d[i] == (row >= ends[group] ? 7 : row == 0 ? 2.0f * 96 : 2.0f * kK));
+  }
+  g.block_scale = 3;
+  EXPECT(tegula_grouped_gemm(machine, &g, NULL, NULL) == TEGULA_ARGUMENT_ERROR);
+  EXPECT(strstr(tegula_last_error(), "grouped_gemm: block_scale is 3") != NULL);
+  g.block_scale = TEGULA_MX_SCALE, g.block_scale_a = NULL;
+  EXPECT(tegula_grouped_gemm(machine, &g, NULL, NULL) == TEGULA_ARGUMENT_ERROR);
+  EXPECT(strstr(tegula_last_error(), "block_scale_a is a null pointer") != NULL);
+  /* A caller of an older interface has no such members. */
+  tegula_grouped_gemm_arguments_init(&g, offsetof(tegula_grouped_gemm_arguments, block_scale));
+  g.in = TEGULA_E4M3, g.m = kM, g.n = kN, g.k = kK, g.a = a, g.b = b, g.d = d;
+  g.block_scale = TEGULA_MX_SCALE;
+  EXPECT(tegula_grouped_gemm_choice(machine, &g, &text) == TEGULA_ARGUMENT_ERROR);
+  EXPECT(strstr(tegula_last_error(), "scales is") != NULL);
+  tegula_machine_free(machine);
+}
+
 /* Compiling takes seconds, and is tested elsewhere. */
 static void compiled_kernels(void) {
   char* json = NULL;
@@ -493,6 +541,7 @@ static void compiled_kernels(void) {
 
 static void machines(void) {
   multiplies_with_block_scales();
+  multiplies_groups_with_block_scales();
   tegula_machine* machine = NULL;
   for (int generation = 0; generation < 2; ++generation) {
     tegula_machine_options options;

@@ -118,13 +118,13 @@ void add_grouped_gemm_sm90(std::vector<CorrectKernel>& all) {
   }
 }
 
-/// Likewise: the tile's second row, or its end within a step of K, goes round the ring. Of groups
-/// of k those of f32 by one CTA.
+/// Likewise: the tile's second row, or its end within a step of K, goes round the ring. Of f32 they
+/// are groups of k.
 void add_grouped_gemm_sm100(std::vector<CorrectKernel>& all) {
   for (int i = 0; i < static_cast<int>(configurations(grouped_gemm_sm100).size()); ++i) {
     GroupedGemmSm100Config const& c = configuration(grouped_gemm_sm100, i);
-    bool const by_k = c.out == DType::f32 && c.scale.block == 0;
-    int const rows = c.ctas * c.block_m, around = std::min(stages(c), 4);
+    bool const by_k = c.out == DType::f32;
+    int const rows = c.ctas * c.block_m, around = std::min(stages(c), 4), pair = packed(c.a);
     GroupedProblem p{.in = c.a,
                      .in_b = c.b,
                      .out = c.out,
@@ -138,8 +138,9 @@ void add_grouped_gemm_sm100(std::vector<CorrectKernel>& all) {
                      .k = around * block_k(c) + 16,
                      .c = i % 3 == 0,
                      .constraints = {.configuration = i, .clusters = 1}};
-    p.sizes = by_k ? std::vector{around * block_k(c) + 3, 0, 5} : std::vector{rows + 2, 0, 5};
-    if (c.scale.block != 0) p.padded_to = 128;
+    p.sizes = by_k ? std::vector{around * block_k(c) + 3 * pair, 0, 5 * pair}
+                   : std::vector{rows + 2, 0, 5};
+    if (c.scale.block != 0 && !by_k) p.padded_to = 128;
     all.push_back({"grouped_gemm_sm100", to_string(c), [p](sim::Options const& options) {
                      return outcome_of([&](Outcome& outcome) {
                        Machine const machine = Machine::simulated(Arch::sm100, options);

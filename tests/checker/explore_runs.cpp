@@ -14,6 +14,8 @@
 #include "command_line.hpp"
 #include "explore_kernel.hpp"
 #include "explore_pipeline.hpp"
+#include "gemm_sm100_problem.hpp"
+#include "grouped_gemm_problem.hpp"
 
 namespace tegula {
 namespace {
@@ -102,11 +104,15 @@ void add_gemm_sm90(std::vector<Subject>& all) {
   all.push_back(std::move(turns));
 }
 
-template <KernelFamily F> void add_attention(std::vector<Subject>& all, F family) {
+template <KernelFamily F>
+void add_attention(std::vector<Subject>& all, F family, Arch arch = Arch::sm90) {
   Subject attention{F::name, "each configuration: a block of queries, three of keys", {}};
   for (int i = 0; i < static_cast<int>(configurations(family).size()); ++i) {
-    attention.explorations.emplace_back([family, i] {
-      Machine const machine = Machine::simulated(Arch::sm90);
+    if constexpr (requires { configuration(family, i).serving; }) {
+      if (configuration(family, i).serving) continue;  // it takes other problems
+    }
+    attention.explorations.emplace_back([family, i, arch] {
+      Machine const machine = Machine::simulated(arch);
       AttentionProblem const p = smallest_problem(configuration(family, i));
       return explore(machine, [&] { return run_on(family, machine, p, i).o; });
     });
@@ -125,6 +131,52 @@ void add_gemm_sm80(std::vector<Subject>& all) {
     });
   }
   all.push_back(std::move(gemm));
+}
+
+/// By one CTA, or pair; and under launch control by two.
+void add_gemm_sm100(std::vector<Subject>& all) {
+  Subject dealt{"gemm_sm100", "each configuration: two tiles, two steps of K", {}};
+  Subject launched{"gemm_sm100", "launch control: three tiles, two CTAs or pairs at a time", {}};
+  for (int i = 0; i < static_cast<int>(configurations(gemm_sm100).size()); ++i) {
+    GemmSm100Config const& c = configuration(gemm_sm100, i);
+    GemmProblem p = problem_for(c);
+    p.m = 16, p.n = (c.launched ? 3 : 2) * c.block_n, p.k = (c.launched ? 1 : 2) * block_k(c);
+    (c.launched ? launched : dealt).explorations.emplace_back([=] {
+      Machine const machine = blackwell({.multiprocessors = 2});
+      return explore(
+          machine, [&] { return run_sm100(machine, p, i, c.launched ? 3 : 1).d; }, kSomeOrders);
+    });
+  }
+  all.push_back(std::move(dealt));
+  all.push_back(std::move(launched));
+}
+
+void add_grouped_gemm_sm100(std::vector<Subject>& all) {
+  Subject rows{"grouped_gemm_sm100", "each configuration: two groups of rows", {}};
+  Subject of_k{"grouped_gemm_sm100", "each configuration: two groups of k, one ends early", {}};
+  for (int i = 0; i < static_cast<int>(configurations(grouped_gemm_sm100).size()); ++i) {
+    GroupedGemmSm100Config const& c = configuration(grouped_gemm_sm100, i);
+    for (Grouping const grouping : {Grouping::contiguous, Grouping::k}) {
+      bool const by_k = grouping == Grouping::k;
+      GroupedProblem const p{.in = c.a,
+                             .in_b = c.b,
+                             .out = c.out,
+                             .scales = Scales::none,
+                             .block_scale = c.scale,
+                             .grouping = grouping,
+                             .sizes = {by_k ? block_k(c) + 8 : 128, 16},
+                             .m = 9,
+                             .n = 16,
+                             .k = 2 * block_k(c),
+                             .constraints = {.configuration = i, .clusters = 1}};
+      (by_k ? of_k : rows).explorations.emplace_back([p] {
+        Machine const machine = blackwell();
+        return explore(machine, [&] { return run(machine, p).d; });
+      });
+    }
+  }
+  all.push_back(std::move(rows));
+  all.push_back(std::move(of_k));
 }
 
 /// What came of the explorations of a subject.
@@ -180,8 +232,11 @@ int run_all(std::string const& only, std::string const& page) {
   add_pipelines(all);
   add_attention(all, attention_sm80);
   add_attention(all, attention_sm90);
+  add_attention(all, attention_sm100, Arch::sm100);
   add_gemm_sm80(all);
   add_gemm_sm90(all);
+  add_gemm_sm100(all);
+  add_grouped_gemm_sm100(all);
   std::string table =
       "| what | problem | explorations | steps | orders | covered |\n| -- | -- | -- | -- | -- | -- |\n";
   int faults = 0;

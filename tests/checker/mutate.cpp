@@ -402,6 +402,7 @@ int run(Arguments const& arguments) {
       kernels_of_cases(std::make_integer_sequence<int, static_cast<int>(kCases.size())>());
   for (MutatedKernel& kernel : mutated_attention()) kernels.push_back(std::move(kernel));
   for (MutatedKernel& kernel : mutated_grouped()) kernels.push_back(std::move(kernel));
+  for (MutatedKernel& kernel : mutated_sm100()) kernels.push_back(std::move(kernel));
   for (MutatedKernel& kernel : mutated_pipelines()) kernels.push_back(std::move(kernel));
   if (!arguments.only_case.empty())
     std::erase_if(kernels, [&](MutatedKernel const& k) { return k.name != arguments.only_case; });

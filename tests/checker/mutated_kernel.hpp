@@ -34,6 +34,15 @@ class Bench {
     machine_.upload(memory, bytes.data(), bytes.size());
     return memory;
   }
+  /// Random bytes, from `least` on `values` of them.
+  void const* bytes(char const* name, std::int64_t count, int least, unsigned values) {
+    std::vector<std::uint8_t> bytes(static_cast<std::size_t>(count));
+    for (auto& x : bytes)
+      x = static_cast<std::uint8_t>(static_cast<unsigned>(least) + random_() % values);
+    void* const memory = machine_.allocate(bytes.size(), name);
+    machine_.upload(memory, bytes.data(), bytes.size());
+    return memory;
+  }
   void* output(char const* name, DType type, std::int64_t row, std::int64_t rows, std::int64_t ld) {
     std::size_t const bytes = static_cast<std::size_t>(ld * (rows - 1) + row) * (bits(type) / 8);
     outputs_.push_back({machine_.allocate(bytes, name), bytes});

@@ -32,6 +32,9 @@ std::vector<MutatedKernel> mutated_attention();
 /// grouped_gemm_sm90 in its forms: mutated_grouped.cpp.
 std::vector<MutatedKernel> mutated_grouped();
 
+/// grouped_gemm_sm100 in its forms: mutated_sm100.cpp.
+std::vector<MutatedKernel> mutated_sm100();
+
 /// Those of the pipelines' tests.
 std::vector<MutatedKernel> mutated_pipelines();
 

@@ -37,12 +37,18 @@ __device__ void start(Operands const& x, DisabledLanes<S.ctas> const& left) {
   }
 }
 
-template <ScaledMmaSpec S> __device__ void start_scaled(Operands const& x) {
+template <ScaledMmaSpec S, Collector C> __device__ void collect_scaled(Operands const& x) {
   if constexpr (S.a_in_tensor_memory) {
-    tcgen05_mma_scaled_ts<S>(x.d, x.a_in_tensor_memory, x.b, x.d + 256, x.d + 264, {}, true);
+    tcgen05_mma_scaled_ts<S, C>(x.d, x.a_in_tensor_memory, x.b, x.d + 256, x.d + 264, {}, true);
   } else {
-    tcgen05_mma_scaled<S>(x.d, x.a, x.b, x.d + 256, x.d + 264, {}, true);
+    tcgen05_mma_scaled<S, C>(x.d, x.a, x.b, x.d + 256, x.d + 264, {}, true);
   }
+}
+template <ScaledMmaSpec S> __device__ void start_scaled(Operands const& x) {
+  collect_scaled<S, Collector::discard>(x);
+  collect_scaled<S, Collector::fill>(x);
+  collect_scaled<S, Collector::use>(x);
+  collect_scaled<S, Collector::last_use>(x);
 }
 template <int Ctas, bool InTensorMemory> __device__ void start_every_scaled(Operands const& x) {
   start_scaled<scaled_mma(e3m2, e4m3, ue8m0, 32, 64, Ctas, InTensorMemory)>(x);

@@ -148,7 +148,9 @@ TEST(KernelCommands, AnswerBadInputWithASentence) {
   expect_refused("gemm --groups 3 --in e2m1", "--scales is left out; of e2m1 it must be mx or nv");
   run_json("gemm --scales nv --groups 3 --n 64 --k 64 --arch sm100 --in e2m1");
   expect_refused("gemm --scales mx --groups 3,4 --arch sm100", "must be a multiple of 128");
-  expect_refused("gemm --scales mx --groups 64 --grouping k --arch sm100", "no block scales");
+  expect_refused("gemm --scales mx --groups 32,32 --grouping k --arch sm100",
+                 "a group begins with a piece of scales");
+  run_json("gemm --scales mx --groups 128,32 --grouping k --n 64 --arch sm100");
   expect_refused("gemm --groups 3,4 --arch sm80", "sm_90 and sm_100 only");
   run_json("gemm --groups 3,4 --n 64 --k 64 --in e4m3 --arch sm100");
   expect_refused("gemm --groups 3,4 --in e4m3 --scales 1x128,1x128 --arch sm100",

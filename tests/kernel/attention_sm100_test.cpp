@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 
 #include "attention_mutants.hpp"
 #include "attention_problem.hpp"
+#include "explore_kernel.hpp"
 
 namespace tegula {
 namespace {
@@ -29,6 +31,28 @@ TEST_P(EverySm100Attention, IsCorrectOverTheEdgesOfItsTiles) {
                     .causal = causal,
                     .exponential = c.exponential},
                    GetParam());
+}
+
+// Grouped heads through a window; and of causal ones, whose tiles are dealt out as they come.
+TEST_P(EverySm100Attention, SharesKeysThroughAWindow) {
+  AttentionSm100Config const& c = configuration(attention_sm100, GetParam());
+  if (c.serving) GTEST_SKIP() << "attention_sm100_serving_test.cpp has it";
+  SCOPED_TRACE(to_string(c));
+  AttentionProblem p = {.dtype = c.dtype,
+                        .out = c.out,
+                        .head_dim = c.head_dim,
+                        .head_dim_v = c.head_dim_v,
+                        .batch = 2,
+                        .heads = 4,
+                        .kv_heads = 2,
+                        .seq_q = 140,
+                        .seq_k = 300,
+                        .window_left = 100,
+                        .window_right = 30,
+                        .exponential = c.exponential};
+  expect_correct(attention_sm100, blackwell(), p, GetParam());
+  p.window_left = p.window_right = {}, p.causal = true;
+  expect_correct(attention_sm100, blackwell({.multiprocessors = 3}), p, GetParam());
 }
 
 INSTANTIATE_TEST_SUITE_P(Table, EverySm100Attention,
@@ -144,6 +168,29 @@ TEST(AttentionSm100, IsTheSameAtEverySchedule) {
   }
 }
 
+// Blocks of keys that come round the stages: its every wait is for one thing.
+TEST(AttentionSm100, HasOneOrder) {
+  Machine const machine = blackwell();
+  for (int const head_dim : {64, 128}) {
+    AttentionProblem const p{.head_dim = head_dim, .seq_q = 200, .seq_k = 128 * 3};
+    sim::Exploration const e =
+        explore(machine, [&] { return run_on(attention_sm100, machine, p).o; });
+    EXPECT_TRUE(e.complete && e.ok()) << e.text();
+    EXPECT_EQ(e.orders, 1) << e.text();
+    EXPECT_FALSE(e.accesses) << "no two accesses are left unordered";
+  }
+}
+// Two CTAs draw three tiles of a causal mask from a counter, in whichever order they come.
+TEST(AttentionSm100, TilesDrawnByTwoCtasAreRightInEveryOrder) {
+  Machine const machine = blackwell({.multiprocessors = 2});
+  AttentionProblem const p{
+      .head_dim = 64, .heads = 3, .kv_heads = 1, .seq_q = 9, .seq_k = 9, .causal = true};
+  sim::Exploration const e = explore(
+      machine, [&] { return run_on(attention_sm100, machine, p).o; }, 200);
+  EXPECT_TRUE(e.complete && e.ok()) << e.text();
+  EXPECT_GT(e.orders, 1) << e.text();
+}
+
 // What orders the roles is needed: without it the checker finds something, or the result is wrong.
 // One CTA, five pairs of tiles of which three see no keys, blocks of keys more than once round the
 // stages. One statement is implied by another: the fence of who multiplies after its wait for P, by
@@ -216,18 +263,39 @@ TEST(AttentionSm100, KeepsTheTensorCoreBusy) {
     EXPECT_GT(busy(trace, role, sim::SpanKind::wait, 0), 0) << role;
 }
 
-// The table of docs/blackwell_attention.md: what one more block of keys takes of the tensor core
-// and of shared memory, for a tile of Q at head dim 128.
+/// The configuration of a type, at head dim 128, with so many of eight exponentials by polynomial.
+int configuration_of(DType type, int polynomials) {
+  auto const all = configurations(attention_sm100);
+  auto const found = std::ranges::find_if(all, [&](AttentionSm100Config const& c) {
+    return c.dtype == type && c.head_dim == 128 && c.polynomials == polynomials && !c.serving &&
+           c.exponential == Exponential::ex2_approx;
+  });
+  return static_cast<int>(found - all.begin());
+}
+
+// The table of docs/blackwell_attention.md: what one more block of keys takes of the tensor core,
+// of shared memory and of the special-function unit, for a tile of Q at head dim 128.
 TEST(AttentionSm100, TakesOfTheUnitsWhatTheModelSays) {
-  auto const of = [](int blocks) {
-    Machine const machine = blackwell();
-    run_on(attention_sm100, machine, {.head_dim = 128, .seq_q = 256, .seq_k = 128 * blocks});
-    return machine.last_report()->instruction("tcgen05.mma");
-  };
-  sim::LineCounters const more = of(3), less = of(2);
-  constexpr int tiles = 2, multiply_adds = 4096, shared_bytes = 128;  // a cycle
-  EXPECT_EQ((more.fused_multiply_adds - less.fused_multiply_adds) / tiles / multiply_adds, 1024);
-  EXPECT_EQ((more.shared_bytes - less.shared_bytes) / tiles / shared_bytes, 768);
+  // f16 without polynomials, bf16 with two of eight: what a quick build has.
+  for (auto const& [type, polynomials, exponentials] :
+       {std::tuple(DType::f16, 0, 1024), {DType::bf16, 2, 768}}) {
+    auto const of = [type = type, polynomials = polynomials](int blocks) {
+      Machine const machine = blackwell();
+      AttentionProblem const p{.dtype = type, .head_dim = 128, .seq_q = 256, .seq_k = 128 * blocks};
+      run_on(attention_sm100, machine, p, configuration_of(type, polynomials));
+      return *machine.last_report();
+    };
+    sim::Report const more = of(3), less = of(2);
+    sim::LineCounters const products = more.instruction("tcgen05.mma"),
+                            fewer = less.instruction("tcgen05.mma");
+    // of a cycle
+    constexpr int tiles = 2, multiply_adds = 4096, shared_bytes = 128, special_functions = 16;
+    EXPECT_EQ((products.fused_multiply_adds - fewer.fused_multiply_adds) / tiles / multiply_adds,
+              1024);
+    EXPECT_EQ((products.shared_bytes - fewer.shared_bytes) / tiles / shared_bytes, 768);
+    EXPECT_EQ((more.special_functions - less.special_functions) / tiles / special_functions,
+              exponentials);
+  }
 }
 
 }  // namespace

@@ -51,6 +51,17 @@ inline AttentionProblem smallest_problem(AttentionSm90Config const& c) {
           .exponential = c.exponential};
 }
 
+/// Both tiles of rows, and blocks of keys that come round the stages.
+inline AttentionProblem smallest_problem(AttentionSm100Config const& c) {
+  return {.dtype = c.dtype,
+          .out = c.out,
+          .head_dim = c.head_dim,
+          .head_dim_v = c.head_dim_v,
+          .seq_q = block_m(c),
+          .seq_k = (c.stages + 1) * c.block_n,
+          .exponential = c.exponential};
+}
+
 /// One CTA, and three blocks of K.
 inline GemmProblem smallest_problem(GemmConfig const& c, int number) {
   return {.in = c.in,

@@ -146,7 +146,7 @@ TEST(GemmSm100, HasOneOrder) {
 
 // Two tiles by a pair, and by a CTA that takes the second over.
 TEST(GemmSm100, PairsAndLaunchControlAreRightInEveryOrder) {
-  Machine const machine = blackwell();
+  Machine const machine = blackwell({.multiprocessors = 1});
   for (int const configuration :
        {configuration_of(DType::bf16, 256, 2), launched_configuration(1)}) {
     GemmSm100Config const& c = tegula::configuration(gemm_sm100, configuration);
@@ -155,6 +155,23 @@ TEST(GemmSm100, PairsAndLaunchControlAreRightInEveryOrder) {
         explore(machine, [&] { return run_sm100(machine, p, configuration, 1).d; });
     EXPECT_TRUE(e.complete) << e.text();
     EXPECT_TRUE(e.ok()) << e.text();
+  }
+}
+
+// Three tiles, dealt to two CTAs, and to two pairs: whichever asks first, and whoever starts when.
+TEST(GemmSm100, TilesDealtToSeveralClustersAreRightInEveryOrder) {
+  Machine const machine = blackwell({.multiprocessors = 2});
+  for (int const ctas : {1, 2}) {
+    int const configuration = launched_configuration(ctas);
+    GemmSm100Config const& c = tegula::configuration(gemm_sm100, configuration);
+    GemmProblem p = problem_for(c);
+    p.m = 16, p.n = 3 * c.block_n, p.k = 64, p.aligned = true;
+    sim::Exploration const e = explore(
+        machine, [&] { return run_sm100(machine, p, configuration, 3).d; }, 200);
+    EXPECT_TRUE(e.complete) << e.text();
+    EXPECT_TRUE(e.ok()) << e.text();
+    EXPECT_GE(e.orders, 4) << e.text();
+    EXPECT_FALSE(e.accesses) << "no two accesses are left unordered";
   }
 }
 

@@ -41,7 +41,9 @@ inline void expect_right_of_rows(Machine const& machine, GroupedProblem p, Group
 
 inline void expect_right_of_k(Machine const& machine, GroupedProblem p, GroupedTile tile) {
   p.grouping = Grouping::k, p.m = tile.m + 5, p.n = tile.n + 24;
-  p.sizes = {tile.k + 3, 0, 2 * tile.k, 1, tile.k / 2 + 5};
+  int const two = packed(p.in);  // of e2m1 a pair is one group's
+  p.sizes = {tile.k + 3, 0, 2 * tile.k, two, tile.k / 2 + 5};
+  for (int& size : p.sizes) size = even_k(p, size);
   expect_right(machine, p);
   p.c = true, p.padding = 3, p.apart = 7;
   expect_right(machine, p);

@@ -99,6 +99,22 @@ inline void poison_row(std::vector<std::uint8_t>& bytes, std::int64_t first, std
   for (std::int64_t i = 0; i < count; ++i) bytes[static_cast<std::size_t>(first + i)] = 0xff;
 }
 
+/// NaN in the scales of blocks that have no column inside of a group. Those that a piece has behind
+/// the tensor's last block must be numbers.
+inline void poison_block_scales(std::vector<std::uint8_t>& scales, BlockScale const& how,
+                                std::int64_t rows, std::int64_t k,
+                                std::vector<bool> const& inside) {
+  int const pieces = scale_pieces_k(static_cast<int>(k), how.block);
+  std::uint8_t const nan = how.type == DType::ue8m0 ? 0xff : 0x7f;
+  for (std::int64_t block = 0; block < std::int64_t{kScalePieceScales} * pieces; ++block) {
+    std::int64_t const begin = block * how.block, end = std::min(begin + how.block, k);
+    bool used = begin >= k;
+    for (std::int64_t i = begin; i < end; ++i) used = used || inside[static_cast<std::size_t>(i)];
+    for (std::int64_t row = 0; !used && row < rows; ++row)
+      scales[static_cast<std::size_t>(block_scale_offset(row, block, pieces))] = nan;
+  }
+}
+
 }  // namespace detail
 
 /// The problem's arguments without pointers, and its groups.
@@ -106,9 +122,9 @@ inline GroupedResult groups_of(GroupedProblem const& p) {
   GroupedResult r;
   GroupedGemmArguments& g = r.host;
   int at = 0;
-  // Columns of a group begin at multiples of 16 bytes.
-  int const line = 128 / bits(p.in);
-  int const unit = p.grouping == Grouping::k ? std::max(p.padded_to, line) : p.padded_to;
+  // Columns of a group begin at multiples of 16 bytes, or with a piece of scales.
+  int const line = 128 / bits(p.in), piece = kScalePieceScales * p.block_scale.block;
+  int const unit = p.grouping == Grouping::k ? std::max({p.padded_to, line, piece}) : p.padded_to;
   for (int const size : p.sizes) {
     if (p.grouping == Grouping::none) break;
     if (p.grouping == Grouping::masked) {
@@ -120,7 +136,8 @@ inline GroupedResult groups_of(GroupedProblem const& p) {
     r.ends.push_back(at + size);
     at += size + p.apart;
   }
-  at = std::max(1, (at + p.padded_to - 1) / p.padded_to * p.padded_to);
+  int const whole = p.grouping == Grouping::k ? std::max(p.padded_to, packed(p.in)) : p.padded_to;
+  at = std::max(p.grouping == Grouping::k ? whole : 1, (at + whole - 1) / whole * whole);
 
   bool const rows = p.grouping == Grouping::contiguous, columns = p.grouping == Grouping::k;
   g = {.in = p.in,
@@ -169,6 +186,11 @@ GroupedResult run_by(Machine const& machine, GroupedProblem const& p, Launch lau
   // NaN in what is no group's, and beyond the rows of A and B.
   auto const inside = detail::of_groups(r, p.grouping, by_k ? g.k : rows, p.m);
   float const nan = std::nanf("");
+  bool const packed_by_k = by_k && bits(g.in) < 8;  // any bits of which are numbers
+  if (by_k && p.block_scale.block != 0) {
+    detail::poison_block_scales(r.block_scale_a, p.block_scale, g.m, g.k, inside);
+    detail::poison_block_scales(r.block_scale_b, p.block_scale, g.n, g.k, inside);
+  }
   for (std::int64_t i = 0; i < rows; ++i) {
     bool const whole = by_k || inside[static_cast<std::size_t>(i)];
     detail::poison_row(r.a, in_bytes(i * *g.lda + (whole ? g.k : 0)),
@@ -176,14 +198,14 @@ GroupedResult run_by(Machine const& machine, GroupedProblem const& p, Launch lau
     if (!whole)
       for (std::int64_t b = 0; b < blocks; ++b)
         r.scale_a[static_cast<std::size_t>(b * *g.scale_a_stride + i)] = nan;
-    if (by_k)
+    if (by_k && !packed_by_k)
       for (std::int64_t k = 0; k < g.k; ++k)
         if (!inside[static_cast<std::size_t>(k)])
           detail::poison_row(r.a, in_bytes(i * *g.lda + k), in_bytes(1));
   }
   for (std::int64_t i = 0; i < g.n * groups_b; ++i) {
     detail::poison_row(r.b, in_bytes(i * *g.ldb + g.k), in_bytes(*g.ldb - g.k));
-    if (by_k)
+    if (by_k && !packed_by_k)
       for (std::int64_t k = 0; k < g.k; ++k)
         if (!inside[static_cast<std::size_t>(k)])
           detail::poison_row(r.b, in_bytes(i * *g.ldb + k), in_bytes(1));

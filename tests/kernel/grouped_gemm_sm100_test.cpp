@@ -41,10 +41,7 @@ TEST_P(EveryGroupedSm100Configuration, OfAlignedRowsOntoC) {
   expect_right_onto_c(machine, p, tile);
 }
 TEST_P(EveryGroupedSm100Configuration, OfGroupsOfRows) { expect_right_of_rows(machine, p, tile); }
-TEST_P(EveryGroupedSm100Configuration, OfGroupsOfK) {
-  if (c.ctas > 1 || c.scale.block != 0) GTEST_SKIP() << "it computes no groups of k";
-  expect_right_of_k(machine, p, tile);
-}
+TEST_P(EveryGroupedSm100Configuration, OfGroupsOfK) { expect_right_of_k(machine, p, tile); }
 
 /// The narrowest tile of bf16, or its pair's.
 int configuration_of(int ctas) {
@@ -91,6 +88,79 @@ TEST(GroupedGemmSm100, OfKIsTheSameAtEverySchedule) {
   GroupedProblem p = problem_of(1, Grouping::k, 1);
   p.m = 30, p.n = 64, p.sizes = {72, 0, 40, 64}, p.c = true;
   expect_the_same_at_every_schedule(run_of(p), 2);
+}
+// Both CTAs of a pair clear the same stages.
+TEST(GroupedGemmSm100, OfKByAPairIsTheSameAtEverySchedule) {
+  GroupedProblem p = problem_of(2, Grouping::k, 1);
+  p.m = 150, p.n = 40, p.sizes = {72, 0, 40, 64}, p.c = true;
+  expect_the_same_at_every_schedule(run_of(p), 1);
+}
+// Scales of other groups, and those between groups, which are NaN, count for none.
+TEST(GroupedGemmSm100, OfKWithBlockScalesIsTheSameAtEverySchedule) {
+  for (auto const& [type, scale, ctas] : {std::tuple(DType::e4m3, kMxScale, 1),
+                                          {DType::e4m3, kMxScale, 2},
+                                          {DType::e2m1, kMxScale, 1},
+                                          {DType::e2m1, kNvScale, 1}}) {
+    GroupedProblem const p{.in = type,
+                           .out = DType::f32,
+                           .block_scale = scale,
+                           .grouping = Grouping::k,
+                           .sizes = {140, 0, 42, 256, 2},
+                           .m = ctas * 70,
+                           .n = 61,
+                           .apart = 300,
+                           .c = true,
+                           .constraints = {.block_m = 128 * ctas, .clusters = 1}};
+    expect_right(blackwell(), p);
+    expect_the_same_at_every_schedule(run_of(p), 1);
+  }
+}
+// By every format with block scales: ragged rows, columns and groups, with and without gaps.
+TEST(GroupedGemmSm100, OfRandomSplitsOfKWithBlockScales) {
+  std::mt19937_64 random(18);
+  auto const draw = [&](int most) {
+    return static_cast<int>(random() % static_cast<unsigned>(most + 1));
+  };
+  for (int i = 0; i < thorough_or(200, 24); ++i) {
+    GroupedProblem p{.in = i % 3 == 0 ? DType::e4m3 : DType::e2m1,
+                     .out = DType::f32,
+                     .block_scale = i % 3 == 2 ? kNvScale : kMxScale,
+                     .grouping = Grouping::k,
+                     .m = 1 + draw(150),
+                     .n = 1 + draw(90),
+                     .seed = static_cast<std::uint64_t>(i) + 1};
+    p.sizes.resize(1 + static_cast<std::size_t>(draw(5)));
+    for (int& size : p.sizes) size = draw(3) == 0 ? 0 : even_k(p, draw(draw(1) ? 600 : 40));
+    p.apart = draw(1) * draw(300), p.c = draw(1) == 0;
+    p.constraints.clusters = 1 + draw(2);
+    expect_right(blackwell(), p);
+    if (HasFailure()) return;
+  }
+}
+// One that does not is no numbers; the others are right.
+TEST(GroupedGemmSm100, OfBlockScalesGroupsOfKBeginWithAPieceOfScales) {
+  GroupedProblem const p{.in = DType::e4m3,
+                         .out = DType::f32,
+                         .block_scale = kMxScale,
+                         .grouping = Grouping::k,
+                         .sizes = {128, 100, 60},
+                         .m = 5,
+                         .n = 9};
+  Machine const machine = blackwell();
+  GroupedResult const r = run_by(machine, p, [&](GroupedGemmArguments g) {
+    Buffer<int> const begins(machine, std::vector<int>{0, 160, 256}, "begins");
+    g.group_begins = begins.data();
+    grouped_gemm(machine, g);
+    machine.synchronize();
+  });
+  std::vector<double> const d = elements_of(r, 15);
+  reference::Values const exact = reference::grouped_gemm(r.host, rows_of(p));
+  for (std::size_t i = 0; i < d.size(); ++i) {
+    if (i / 45 == 1)
+      ASSERT_TRUE(std::isnan(d[i]));
+    else
+      ASSERT_LE(std::abs(d[i] - exact.value[i]), exact.bound[i]);
+  }
 }
 TEST(GroupedGemmSm100, APairIsTheSameAtEverySchedule) {
   GroupedProblem p = problem_of(2, Grouping::contiguous, 1);
@@ -149,6 +219,27 @@ TEST(GroupedGemmSm100, EveryRemovedFenceWaitAndCommitOfGroupsOfKIsFound) {
   expect_mutants_found(run_of(p), 11, {Operation::fence_proxy_async});
 }
 
+// A CTA tells its peer that the stage is there, and the peer that it has cleared its half.
+TEST(GroupedGemmSm100, EveryRemovedFenceWaitAndCommitOfGroupsOfKByAPairIsFound) {
+  GroupedProblem p = problem_of(2, Grouping::k, 1);
+  int const all = stages(configuration(grouped_gemm_sm100, configuration_of(2)));
+  p.m = 150, p.n = 64, p.sizes = {64 * all + 40, 72, 8};
+  expect_mutants_found(run_of(p), 17, {Operation::fence_proxy_async});
+}
+// The scales behind a group's end are no numbers.
+TEST(GroupedGemmSm100, EveryRemovedFenceWaitAndCommitOfGroupsOfKWithScalesIsFound) {
+  GroupedProblem const p{.in = DType::e4m3,
+                         .out = DType::f32,
+                         .block_scale = kMxScale,
+                         .grouping = Grouping::k,
+                         .sizes = {900, 72, 40},
+                         .m = 100,
+                         .n = 64,
+                         .apart = 40,
+                         .constraints = {.block_m = 128, .clusters = 1}};
+  expect_mutants_found(run_of(p), 11, {Operation::fence_proxy_async});
+}
+
 // Two tiles by one CTA: its every wait is for one thing.
 TEST(GroupedGemmSm100, HasOneOrder) {
   Machine const machine = blackwell();
@@ -157,6 +248,17 @@ TEST(GroupedGemmSm100, HasOneOrder) {
   sim::Exploration const e = explore(machine, [&] { return run(machine, p).d; });
   EXPECT_TRUE(e.complete) << e.text();
   EXPECT_TRUE(e.ok()) << e.text();
+  EXPECT_EQ(e.orders, 1) << e.text();
+}
+// Also where both CTAs of a pair clear stages.
+TEST(GroupedGemmSm100, OfKByAPairHasOneOrder) {
+  Machine const machine = blackwell();
+  GroupedProblem p = problem_of(2, Grouping::k, 1);
+  p.m = 140, p.n = 16, p.sizes = {72, 16, 8};
+  sim::Exploration const e = explore(machine, [&] { return run(machine, p).d; });
+  EXPECT_TRUE(e.complete) << e.text();
+  EXPECT_TRUE(e.ok()) << e.text();
+  EXPECT_EQ(e.orders, 1) << e.text();
 }
 
 // By the entry point: chosen there, and on no other machine.

@@ -255,12 +255,16 @@ TEST(ScheduleOptions, AFailingSeedGivesTheSameReportAgain) {
   EXPECT_NE(report({"--scheduler", "random", "--seed", "12"}), first);
 }
 
-TEST(ChoicesOption, ReplaysAnOrderOfOneCluster) {
+TEST(ChoicesOption, ReplaysAnOrderOfOneClusterOrOfSeveral) {
   json const report = report_of(kClean + Words{"--choices", "sync"}, 0);
   EXPECT_EQ(report["schedule"]["choices"], "sync");
-  expect_refused(Words{"gemm", "--device", "sim", "--m", "300", "--n", "300", "--k", "16",
+  json const several = report_of(Words{"gemm", "--device", "sim", "--m", "300", "--n", "300", "--k",
+                                       "16", "--choices", "sync"},
+                                 0);
+  EXPECT_EQ(several["grid"], json({9, 1, 1}));
+  expect_refused(Words{"gemm", "--device", "sim", "--m", "1000", "--n", "1000", "--k", "16",
                        "--choices", "sync"},
-                 "an exploration is of one cluster, 1 x 1 x 1 CTAs; the grid has 9 x 1 x 1");
+                 "an exploration is of at most 32 CTAs that are there together; of the grid of");
 }
 
 TEST(ChoicesOption, RefusesWhatIsNoOrder) {

@@ -129,6 +129,8 @@ struct Tcgen05Instruction {
   MmaSpec spec;
   std::uint32_t unknown = 0;
 };
+/// Of these the bits that ask for sparsity (.sp): the selector of its metadata, and the flag.
+inline constexpr std::uint32_t kSparsityBits = 7;
 constexpr Tcgen05Instruction decode_tcgen05_instruction(Tcgen05Kind kind, Tcgen05Form const& form,
                                                         std::uint32_t bits_) {
   auto const format = [&](std::uint32_t number) {

@@ -11,6 +11,12 @@
 /// (device/tensor_map.hpp).
 namespace tegula {
 
+/// How an instruction finds its box in the tensor.
+enum class TmaMode : std::uint8_t {
+  tiled,   ///< at a coordinate along each axis; rows by .tile::gather4 and .tile::scatter4, too
+  im2col,  ///< as a convolution reads an image: no machine here has it, and `check` refuses it
+};
+
 /// A tensor in global memory and the box of it that one TMA instruction moves: the arguments of the
 /// CUDA driver's cuTensorMapEncodeTiled, by name. Axis 0 is the innermost, whose elements are
 /// contiguous; of each array the first `rank` entries count (of `strides` the first rank - 1).
@@ -32,6 +38,7 @@ struct TensorMapDescription {
   TmaSwizzle swizzle = TmaSwizzle::none;
   TmaL2Promotion l2_promotion = TmaL2Promotion::b128;
   TmaFill fill = TmaFill::zeros;
+  TmaMode mode = TmaMode::tiled;
 
   friend bool operator==(TensorMapDescription const&, TensorMapDescription const&) = default;
 };

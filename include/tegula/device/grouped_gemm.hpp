@@ -46,8 +46,10 @@ namespace tegula {
 /// instead (docs/low_precision.md): e4m3 or e5m2 each, or e2m1 both, with kMxScale; e2m1 both with
 /// kNvScale. Elements of e2m1 lie packed, and k is even. The scales lie in pieces of 128 rows
 /// (kernel/block_scale.hpp), those of each group's B, and where masked of its A, one behind the
-/// other. Contiguous groups begin at multiples of 128 rows, and share the pieces of A; one that
-/// does not has a D of NaN. Groups of k have no block scales.
+/// other. Contiguous groups begin at multiples of 128 rows, and share the pieces of A. Groups of k
+/// share all pieces, and begin with one: at multiples of 128 columns with kMxScale, of 64 with
+/// kNvScale; of e2m1 they end at an even column. A group that does not has a D of NaN. What a piece
+/// has behind a group's end is not used.
 ///
 /// Everything is what TMA can address: A, B and the scales of rows at multiples of 16 bytes, and
 /// their leading dimensions and strides too. Of D and C any extents and strides are computed, those

@@ -12,11 +12,11 @@
 #include "tegula/arch/tcgen05.hpp"
 #include "tegula/arch/tma.hpp"
 #include "tegula/arch/warp.hpp"
-#include "tegula/kernel/clear_columns.hpp"
-#include "tegula/kernel/epilogue_rows.hpp"
 #include "tegula/kernel/epilogue_sm90.hpp"
 #include "tegula/kernel/gemm_operand_tiles.hpp"
 #include "tegula/kernel/gemm_sm100_config.hpp"
+#include "tegula/kernel/group_ends_sm100.hpp"
+#include "tegula/kernel/group_epilogue_sm100.hpp"
 #include "tegula/kernel/grouped_gemm_sm100_config.hpp"
 #include "tegula/pipeline/group_work_tiles.hpp"
 #include "tegula/pipeline/launched_tiles.hpp"
@@ -43,25 +43,6 @@ template <int Stages, int PiecesA, int PiecesB> struct ScaleStages {
 };
 template <int Stages> struct ScaleStages<Stages, 0, 0> {
   template <class F> void name_scales(F&&) {}
-};
-/// The end of a tile of a group: from registers straight to the rows that are the group's, for TMA
-/// would store whole tiles, and with them rows of the next group. Mma has a warp's accumulators.
-template <class Out, class Mma> struct GroupEpilogue {
-  struct Tile {};      // nothing lies in shared memory,
-  struct Barriers {};  // and nothing comes from TMA
-  TEGULA_DEVICE static void prefetch_maps(GroupedGemmOutput const&) {}
-  TEGULA_DEVICE static void init(Barriers const&) {}
-  TEGULA_DEVICE GroupEpilogue(GroupedGemmOutput const& out, int, int, Tile const&, Barriers const&)
-      : out_(out) {}
-  /// D = values + C for the rows of the group's D from m to m_end.
-  template <class M>
-  TEGULA_DEVICE void store(Fragment<float, M>& values, int group, int m, int m_end, int n) const {
-    RowEpilogue<Out, Mma>{out_, group, lane_id()}.store(values, m, m_end, n);
-  }
-  TEGULA_DEVICE void drain() const {}
-
- private:
-  GroupedGemmOutput const& out_;
 };
 /// The type of a tile's elements: of those of less than 8 bits a byte, which is a pair, or one.
 template <DType D, bool OfBytes = (bits(D) < 8)> struct TileElementOf { using Type = type_of<D>; };
@@ -98,7 +79,8 @@ template <DType D> struct TileElementOf<D, true> { using Type = std::uint8_t; };
 /// A, and of all of B's.
 ///
 /// With C.grouped the tiles are those of groups (group_tiles.hpp): whole warps walk them, one lane
-/// of which loads, or multiplies. D goes from registers to the rows that are the group's.
+/// of which loads, or multiplies. D goes from registers to the rows that are the group's. Behind
+/// the end of a group of k a stage is cleared (group_ends_sm100.hpp).
 ///
 /// Legend: g, s, t, r for tiles in global memory, shared, tensor and register memory; tC..
 /// partitioned for C = A B^T.
@@ -119,6 +101,8 @@ template <GemmSm100Config C> struct GemmSm100 {
   static constexpr int scale_rows = scale_rows_b(C);            // and times 128 rows of B
   static constexpr int scale_bytes = tegula::scale_bytes(C), of_stage = scale_columns_of_stage(C);
   static constexpr bool scaled = pieces > 0;
+  static constexpr int per_column = block_k / tegula::tile_k(C);     // elements of K: of e2m1 two
+  static constexpr int piece_k = kScalePieceScales * C.scale.block;  // of K that share a piece
   /// gemm_sm90's, whose clusters are CTAs or pairs here, and do not meet in lockstep.
   using Params =
       std::conditional_t<C.grouped, GroupedGemmSm100Params,
@@ -136,11 +120,9 @@ template <GemmSm100Config C> struct GemmSm100 {
   using CopyA = TmaCopy<a_fetch(C), C.ctas>;
   using CopyB = TmaCopy<b_fetch(C), C.ctas>;
   using Operands = GemmOperandTiles<operands(C), tile_k(C)>;
-  /// Whether the warp that multiplies may clear a stage, behind the end of a group of k.
-  static constexpr bool clears = C.grouped && C.ctas == 1 && !scaled;
-  /// A stage is given back by a tcgen05_commit; and by who cleared it, for a commit says nothing of
-  /// what threads wrote.
-  using Ring = TmaPipeline<stages, clears ? 2 : 1>;
+  /// A stage is given back by a tcgen05_commit; of groups of k by an arrival, too.
+  using Ring = TmaPipeline<stages, 1>;
+  using Ends = GroupEnds<C>;
   using Results = TensorMemoryPipeline<accumulators, 4, C.ctas>;
   // Answers are read by who asks, who loads, four warps that store; in one CTA by who multiplies.
   using Launches = LaunchPipeline<2, C.ctas, 6, 1>;
@@ -159,7 +141,7 @@ template <GemmSm100Config C> struct GemmSm100 {
       warpgroup_mma(DType::bf16, DType::bf16, DType::f32, block_n), kWgmmaM, block_n}>::Accumulator;
   /// Who holds what of a warp's 16 rows, as mma.sync's accumulators lie.
   using WarpMma = TiledMma<TiledMmaSpec{warp_mma(DType::bf16, DType::f32, 16), 16, block_n}>;
-  using Epilogue = std::conditional_t<C.grouped, detail::GroupEpilogue<type_of<C.out>, WarpMma>,
+  using Epilogue = std::conditional_t<C.grouped, GroupEpilogueSm100<type_of<C.out>, WarpMma>,
                                       EpilogueSm90<tegula::epilogue(C)>>;
   // As gemm_sm90's; of groups nothing of D lies in shared memory.
   static constexpr sim::Limits limits = {.bank_conflicts = C.grouped           ? 0
@@ -168,6 +150,8 @@ template <GemmSm100Config C> struct GemmSm100 {
 
   struct None {};
   struct SharedStorage : detail::ScaleStages<stages, pieces, scale_rows * pieces> {
+    using ElementA = GemmSm100::ElementA;
+    using ElementB = GemmSm100::ElementB;
     TileA a;
     TileB b;
     typename Epilogue::Tile d;
@@ -176,6 +160,7 @@ template <GemmSm100Config C> struct GemmSm100 {
     typename Epilogue::Barriers epilogue;
     TensorAddr tmem;
     std::conditional_t<C.launched, typename Launches::Storage, None> launches;
+    std::conditional_t<C.grouped, typename Ends::Storage, None> ends;
 
     template <class F> void name_buffers(F&& name) {
       name("A", a);
@@ -193,6 +178,7 @@ template <GemmSm100Config C> struct GemmSm100 {
         name("answer_full", launches.full);
         name("answer_empty", launches.empty);
       }
+      if constexpr (C.grouped && C.ctas > 1) ends.name_buffers(name);
     }
   };
   static_assert(sizeof(SharedStorage) <= 227 * 1024);
@@ -224,7 +210,12 @@ template <GemmSm100Config C> struct GemmSm100 {
       tcgen05_relinquish_alloc_permit<C.ctas>();
     }
     if (thread_idx() == 128) {
-      ring.init();
+      if constexpr (C.grouped) {
+        ring.init(Ends::arrivals(p.schedule.tiles));
+        Ends{smem.ends}.init();
+      } else {
+        ring.init();
+      }
       results.init();
       Epilogue::init(smem.epilogue);
       if constexpr (C.launched) Launches{smem.launches}.init();
@@ -261,12 +252,16 @@ template <GemmSm100Config C> struct GemmSm100 {
         if (warp == 0) {
           load(p, smem, ring, work, leads);
         } else if (warp == 1) {
-          if (is_even()) multiply(p, smem, ring, results, tmem, work, leads);
+          if (is_even()) {
+            multiply(p, smem, ring, results, tmem, work, leads);
+          } else if constexpr (C.grouped && C.ctas > 1) {
+            clear_as_peer(p, smem, ring, work);
+          }
         } else if constexpr (C.launched) {
           if (warp == 3) work.ask_for_all();
         }
       }
-      warp::sync();
+      warp::sync();  // the lanes that do nothing wait here
     }
   }
 
@@ -306,11 +301,16 @@ template <GemmSm100Config C> struct GemmSm100 {
       return steps < 1 ? 1 : steps;
     }
   }
-  /// Whether TMA can load the group's columns, which begin at a multiple of 16 bytes, and its
-  /// scales, whose rows begin with a piece of them.
+  /// Whether TMA can load the group's columns, which begin at a multiple of 16 bytes, or its
+  /// scales, whose rows and columns begin with a piece of them. A pair of e2m1 is one group's.
   TEGULA_DEVICE static bool addressable(Params const& p, GroupTile const& tile) {
-    if constexpr (scaled) return p.problem.a_batched || tile.m % kScalePieceRows == 0;
-    return tile.k % (128 / bits(C.a)) == 0;
+    if constexpr (!scaled) {
+      return tile.k % (128 / bits(C.a)) == 0;
+    } else {
+      if (p.schedule.tiles.grouping == Grouping::k)
+        return tile.k % piece_k == 0 && tile.k_end % per_column == 0;
+      return p.problem.a_batched || tile.m % kScalePieceRows == 0;
+    }
   }
   /// Where the tile's operands begin: of masked groups, each in a matrix A of its own.
   TEGULA_DEVICE static WorkTilePlace operands_of(Params const& p, WorkTiles const& work) {
@@ -318,23 +318,28 @@ template <GemmSm100Config C> struct GemmSm100 {
     if constexpr (C.grouped) m -= p.problem.a_batched ? work.batch * p.schedule.tiles.rows : 0;
     return {m, work.n, work.batch};
   }
+  /// Along k, the first piece of scales of the tile's group.
+  TEGULA_DEVICE static int first_piece_of(WorkTiles const& work) {
+    if constexpr (C.grouped && scaled) return work.tile().k / piece_k;
+    return 0;
+  }
   /// Tiles of an operand, (mn, tile_k, steps), from the first column of the tile's group on.
   template <class T> TEGULA_DEVICE static auto of_group(T const& g, WorkTiles const& work) {
     if constexpr (C.grouped) {
-      return domain_offset(g, 0, work.tile().k, 0);
+      return domain_offset(g, 0, work.tile().k / per_column, 0);
     } else {
       return g;
     }
   }
 
-  /// The scales of step k into a stage; beyond the last, zeros.
+  /// The scales of a step, from piece `k` on, into a stage; beyond the last, zeros.
   TEGULA_DEVICE static void load_scales(Params const& p, SharedStorage& smem, WorkTilePlace at,
                                         int k, int stage, SharedAddr full,
                                         SourceLocation where = SourceLocation::current()) {
     auto const load_one = [&](TensorMap const& scales, int row, bool batched, void const* to) {
-      tma_load<4, L2Hint::none, C.ctas>(
-          shared_address(to), scales,
-          {0, 2 * pieces * k, row / kScalePieceRows, batched ? at.batch : 0}, full, where);
+      tma_load<4, L2Hint::none, C.ctas>(shared_address(to), scales,
+                                        {0, 2 * k, row / kScalePieceRows, batched ? at.batch : 0},
+                                        full, where);
     };
     load_one(p.scale_a, at.m, p.problem.a_batched, smem.scale_a[stage]);
     load_one(p.scale_b, at.n, p.problem.b_batched, smem.scale_b[stage]);
@@ -356,12 +361,13 @@ template <GemmSm100Config C> struct GemmSm100 {
       auto const gA = of_group(Operands::a(p.problem, own), work);  // (block_m, tile_k, steps)
       // (block_n / ctas, tile_k, steps)
       auto const gB = of_group(Operands::b(p.problem, own), work);
-      int const steps = leads ? steps_of(p, work) : 0;
+      int const steps = leads ? steps_of(p, work) : 0, first_piece = first_piece_of(work);
 #pragma unroll 1
       for (int k = 0; k < steps; ++k) {
         SharedAddr const full =
             acquire(ring, state, C.ctas * (CopyA::bytes + CopyB::bytes + scale_bytes));
-        if constexpr (scaled) load_scales(p, smem, tile, k, state.stage, full);
+        if constexpr (scaled)
+          load_scales(p, smem, tile, first_piece + pieces * k, state.stage, full);
         copy(g2sA, gA(_, _, k), sA(_, _, state.stage), full);
         copy(g2sB, gB(_, _, k), sB(_, _, state.stage), full);
         state.next();
@@ -386,25 +392,27 @@ template <GemmSm100Config C> struct GemmSm100 {
     gemm_scaled<spec>(a, b, of_a, of_b, d, accumulate);
   }
 
-  /// Whether a step reads beyond the K of the group, what lies there being another group's.
-  TEGULA_DEVICE static bool ends_early(Params const& p, GroupTile const& tile, int step) {
-    return p.schedule.tiles.grouping == Grouping::k && tile.k + (step + 1) * block_k > tile.k_end &&
-           tile.k_end < p.problem.k;
-  }
-  /// Zeros in the stage's A and B behind the group's K: what lies there may be no number. By all
-  /// lanes of the warp that multiplies.
-  TEGULA_DEVICE static void clear_beyond(SharedStorage& smem, Ring const& ring,
-                                         typename Ring::State const& state, GroupTile const& tile,
-                                         int step) {
-    int const first = tile.k_end - tile.k - step * block_k;
-    warp::sync();  // who leads has waited for the stages before this one
-    ring.wait(state);
-    clear_columns<ElementA>(tensor(smem.a)(_, _, state.stage), C.block_m, block_k, first);
-    clear_columns<ElementB>(tensor(smem.b)(_, _, state.stage), block_n, block_k, first);
-    fence_proxy_async_shared();  // these writes, before the products that read them ...
-    warp::sync();                // ... which another lane starts
+  /// The warp of a pair's odd CTA that does not multiply: clears the ends of groups of k in its
+  /// half of the stages.
+  TEGULA_DEVICE static void clear_as_peer(Params const& p, SharedStorage& smem, Ring const& ring,
+                                          WorkTiles& work) {
+    if (p.schedule.tiles.grouping != Grouping::k) return;
+    typename Ring::State state;
+    Ends ends{smem.ends};
+    for (; !work.done(); work.next()) {
+      int const steps = steps_of(p, work);
+      for (int k = 0; k < steps; ++k, state.next()) {
+        if (Ends::is_in(p.schedule.tiles, work.tile(), k))
+          ends.clear_as_peer(smem, ring, state.stage, work.tile(), k);
+      }
+    }
   }
 
+  /// Whether the K of the tile's group ends in a step, and another group's begins.
+  TEGULA_DEVICE static bool ends_in(Params const& p, WorkTiles const& work, int step) {
+    if constexpr (C.grouped) return Ends::is_in(p.schedule.tiles, work.tile(), step);
+    return false;
+  }
   /// The thread that leads: every tile's products.
   TEGULA_DEVICE static void multiply(Params const& p, SharedStorage& smem, Ring const& ring,
                                      Results const& results, TensorAddr tmem, WorkTiles& work,
@@ -416,13 +424,15 @@ template <GemmSm100Config C> struct GemmSm100 {
     auto const tCsB = mma.partition_b(tensor(smem.b));  // (MMA_K, stages)
     auto const tCtC =
         tensor_memory_tiles<float, block_n, accumulators>(tmem);  // (128, block_n, accumulators)
+    [[maybe_unused]] std::conditional_t<C.grouped, Ends, None> ends{smem.ends};
     while (!work.done()) {
       int const steps = steps_of(p, work);
       if (leads) results.acquire(result);
 #pragma unroll 1
       for (int k = 0; k < steps; ++k) {
-        if constexpr (clears) {
-          if (ends_early(p, work.tile(), k)) clear_beyond(smem, ring, state, work.tile(), k);
+        bool const clears = ends_in(p, work, k);
+        if constexpr (C.grouped) {
+          if (clears) ends.clear(smem, ring, state, work.tile(), k);
         }
         if (leads) {
           ring.wait(state);
@@ -434,7 +444,10 @@ template <GemmSm100Config C> struct GemmSm100 {
           }
           // when the products have read the stage
           tcgen05_commit_to_all<C.ctas>(ring.empty(state.stage));
-          if constexpr (clears) mbarrier_arrive(ring.empty(state.stage));
+          if constexpr (C.grouped) {
+            if (p.schedule.tiles.grouping == Grouping::k)
+              Ends::give_back(ring.empty(state.stage), clears);
+          }
         }
         state.next();
       }

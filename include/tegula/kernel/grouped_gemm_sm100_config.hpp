@@ -9,8 +9,7 @@
 namespace tegula {
 
 /// One of grouped_gemm_sm100, A and B K-major, tiles dealt beforehand: a type of its own, for a
-/// family is known by its configuration's. By pairs of CTAs no groups of k are computed, behind
-/// whose ends a CTA clears the stage.
+/// family is known by its configuration's.
 struct GroupedGemmSm100Config : GemmSm100Config {
   constexpr bool operator==(GroupedGemmSm100Config const&) const = default;
 };

@@ -28,6 +28,7 @@ template <class Add> constexpr void list_grouped_gemm_sm100(Add add) {
   for (int n : {256, 128, 64}) add_typed(e4m3, e4m3, bf16, n);
   add_typed(e4m3, e4m3, f32, 128);
   add_typed(e4m3, e4m3, bf16, 256, 2);
+  for (DType t : {bf16, f16, e4m3}) add_typed(t, t, f32, 128, 2);
   add_typed(e5m2, e4m3, bf16, 128);
   add_typed(e4m3, e5m2, bf16, 128);
   // With block scales.
@@ -39,9 +40,12 @@ template <class Add> constexpr void list_grouped_gemm_sm100(Add add) {
   add_scaled(e4m3, e4m3, bf16, kMxScale, 128);
   add_scaled(e4m3, e4m3, f32, kMxScale, 128);
   add_scaled(e4m3, e4m3, bf16, kMxScale, 256, 2);
+  add_scaled(e4m3, e4m3, f32, kMxScale, 128, 2);
   add_scaled(e5m2, e4m3, bf16, kMxScale, 128);
-  add_scaled(e2m1, e2m1, bf16, kMxScale, 128);
-  add_scaled(e2m1, e2m1, bf16, kNvScale, 128);
+  for (BlockScale const& scale : {kMxScale, kNvScale}) {
+    add_scaled(e2m1, e2m1, bf16, scale, 128);
+    add_scaled(e2m1, e2m1, f32, scale, 128);
+  }
   add_scaled(e2m1, e2m1, bf16, kNvScale, 256, 2);
 }
 

@@ -46,11 +46,11 @@ template <int Stages, int ConsumerWarps, int PeersM = 1, int PeersN = 1> class T
   }
 
   /// By one thread; then fence_mbarrier_init and a barrier of the CTA, or with peers of the
-  /// cluster.
-  TEGULA_DEVICE void init() const {
+  /// cluster. `arrivals`: that give a stage back.
+  TEGULA_DEVICE void init(int arrivals = ConsumerWarps * told) const {
     for (int stage = 0; stage < Stages; ++stage) {
       mbarrier_init(full_ + 8 * stage, 1);
-      mbarrier_init(empty_ + 8 * stage, ConsumerWarps * told);
+      mbarrier_init(empty_ + 8 * stage, arrivals);
     }
   }
 

@@ -38,6 +38,9 @@ void scaled_mma_tile(ScaledMmaSpec const& op, std::uint8_t const (*a)[kWgmmaRowB
 
 // The special-function unit, with an H100's bits for every argument. NaN results are 0x7fffffff.
 
+/// How many of its functions the calling thread of the host has computed.
+std::int64_t special_functions_computed();
+
 /// ex2.approx.ftz.f32: 2^x, at most 1.4 ulp from exact for x >= 0 and 2.1 ulp for x < 0. Subnormal
 /// arguments count as zero, subnormal results become +0.
 float ex2_approx_ftz(float x);

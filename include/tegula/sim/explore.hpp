@@ -50,7 +50,10 @@ struct Exploration {
 };
 
 /// Calls `execute` once for each order. It brings global memory into the same state every time and
-/// launches one kernel on `machine`, with a grid of one cluster; findings do not throw. Orders that
+/// launches one kernel on `machine`; findings do not throw. Clusters of its grid, at most 32 CTAs,
+/// are there together. Under cluster launch control there are places for
+/// Options::multiprocessors of them (else two), four at most: when a cluster starts in one is a
+/// step, and so is a request for a cluster that has not started. Orders that
 /// differ only in steps that commute are the same (Mazurkiewicz, "Trace theory", 1986), and each is
 /// run once: after each execution, every two steps of it that need not have come in their order
 /// give the beginning of another one (Abdulla, Aronis, Jonsson and Sagonas, "Optimal dynamic
@@ -62,7 +65,7 @@ struct Exploration {
 /// the exploration begins anew, where two of them conflict that no such step orders. A thread that
 /// polls again what it has found unchanged waits for it to change.
 ///
-/// Throws std::invalid_argument for a grid of more than one cluster, and what `execute` throws.
+/// Throws std::invalid_argument for a grid of more CTAs, and what `execute` throws.
 Exploration explore(Machine& machine, std::function<void()> const& execute,
                     ExploreOptions const& options = {});
 

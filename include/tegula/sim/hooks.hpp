@@ -225,11 +225,13 @@ void tcgen05_cp(TensorCopyShape shape, TensorCopyFormat format, int ctas, std::u
                 std::uint64_t descriptor, SourceLocation where);
 void tcgen05_shift_down(int ctas, std::uint32_t at, SourceLocation where);
 /// With block scales in tensor memory (arch/tcgen05_scaled.hpp): `block` elements share one. `a` is
-/// a matrix descriptor, or with ts an address of tensor memory.
+/// a matrix descriptor, or with ts an address of tensor memory; `collector` says what becomes of
+/// A's collector buffer.
 void tcgen05_mma_scaled(ScaledMmaKind kind, MmaOperands operands, int block, int ctas,
-                        std::uint32_t d, std::uint64_t a, std::uint64_t b_descriptor,
-                        std::uint32_t instruction_descriptor, std::uint32_t scale_a,
-                        std::uint32_t scale_b, bool accumulate, SourceLocation where);
+                        Collector collector, std::uint32_t d, std::uint64_t a,
+                        std::uint64_t b_descriptor, std::uint32_t instruction_descriptor,
+                        std::uint32_t scale_a, std::uint32_t scale_b, bool accumulate,
+                        SourceLocation where);
 /// `a` is a matrix descriptor, or an address of tensor memory.
 void tcgen05_mma(Tcgen05Kind kind, Tcgen05Form const& form, std::uint32_t d, std::uint64_t a,
                  std::uint64_t b_descriptor, std::uint32_t instruction_descriptor, bool accumulate,

@@ -132,6 +132,9 @@ struct Report {
   std::vector<Silenced> silenced;   ///< findings that were accepted, likewise
   std::vector<LineCounters> lines;  ///< by file, line and instruction
   LineCounters total;               ///< sum of lines
+  /// Exponentials, logarithms, reciprocals, roots and tanh that all threads computed by the
+  /// special-function unit.
+  std::int64_t special_functions = 0;
 
   /// The deepest stack that a simulated thread of the machine used, in whole pages; 0 where not
   /// measured. Of up to 16 KiB it may be what an earlier machine used.

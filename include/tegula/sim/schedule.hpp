@@ -48,8 +48,10 @@ struct Choices {
   std::vector<Choice> choices;
 
   /// "sync 12:t3 57:o5.0", "access ...": the grain of the steps, then each choice. The processes
-  /// are threads (t, by number in the cluster), warps (w), warpgroups (g) and operations in flight
-  /// (o: who issued it, and its number among those).
+  /// are threads (t, by number in the cluster), warps (w), warpgroups (g), operations in flight (o:
+  /// who issued it, and its number among those), and places in which clusters start one after the
+  /// other (p). Where several clusters are there together, those of the second are numbered on from
+  /// those of the first.
   std::string text() const;
   /// Throws std::invalid_argument, with the word that it does not understand.
   static Choices parse(std::string_view text);

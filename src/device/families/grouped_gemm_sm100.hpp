@@ -27,7 +27,6 @@ template <> struct FamilyTraits<GroupedGemmSm100Family> {
     if (*g.scales != Scales::none) return "no scales of 128";
     if (c.scale != g.block_scale)
       return c.scale.block == 0 ? "no block scales" : "other block scales";
-    if (c.ctas > 1 && g.grouping == Grouping::k) return "no groups of k, for it is of pairs";
     return nullptr;
   }
 

@@ -23,12 +23,49 @@ Dependence::Dependence(ClusterShape const& shape) : shape_(shape), processes_(sh
     processes_[i].hash = mix(i + 1);
   }
   cluster_arrivals_.resize(warps);
-  live_lanes_.assign(warps, 32);
-  cluster_barrier_.count = static_cast<std::int64_t>(warps);
-  cluster_barrier_.pending = cluster_barrier_.count;
+  live_lanes_.resize(warps);
+  cluster_barriers_.resize(static_cast<std::size_t>(shape.clusters));
+  first_launches_.assign(static_cast<std::size_t>(shape.clusters), kNoEvent);
   exits_.resize(ctas);
-  for (Phases& exits : exits_) exits.pending = shape.threads;
   registers_.resize(ctas);
+  for (int place = 0; place < shape.clusters; ++place) begin_cluster(place);
+}
+
+/// A cluster starts in a place: its CTAs' barriers, registers and exits are as new.
+void Dependence::begin_cluster(int place) {
+  int const of_each = shape_.ctas_of_each(), warps = shape_.threads / 32;
+  for (int cta = place * of_each; cta < (place + 1) * of_each; ++cta) {
+    auto const i = static_cast<std::size_t>(cta);
+    exits_[i] = {};
+    exits_[i].pending = shape_.threads;
+    registers_[i] = {};
+    for (int warp = cta * warps; warp < (cta + 1) * warps; ++warp) {
+      cluster_arrivals_[static_cast<std::size_t>(warp)] = 0;
+      live_lanes_[static_cast<std::size_t>(warp)] = 32;
+    }
+  }
+  Phases& barrier = cluster_barriers_[static_cast<std::size_t>(place)];
+  barrier = {};
+  barrier.count = barrier.pending = of_each * warps;
+  auto const in_place = [&](auto const& object) {
+    auto const cta = static_cast<int>(object.first >> 56) - 1;
+    return cta >= 0 && cta / of_each == place;
+  };
+  std::erase_if(mbarriers_, in_place);
+  std::erase_if(barriers_, in_place);
+}
+
+/// What starts in a place comes after all that was there.
+void Dependence::after_cluster(Current& now, int place) {
+  auto const threads = static_cast<ProcessId>(shape_.ctas_of_each() * shape_.threads);
+  ProcessId const first = static_cast<ProcessId>(place) * threads;
+  for (ProcessId lane = first; lane < first + threads; ++lane)
+    need(now, *processes_[lane].clock, processes_[lane].hash);
+}
+
+/// The barrier of a thread's cluster.
+Dependence::Phases& Dependence::cluster_barrier(ProcessId lane) {
+  return cluster_barriers_[lane / static_cast<ProcessId>(shape_.threads * shape_.ctas_of_each())];
 }
 
 Dependence::Process& Dependence::process(ProcessId id) {
@@ -58,7 +95,7 @@ void Dependence::join(std::shared_ptr<Clock>& into, Clock const& clock) {
 std::pair<ProcessId, ProcessId> Dependence::lanes_of(ProcessId id) const {
   auto const threads = static_cast<ProcessId>(shape_.threads);
   ProcessId const all = static_cast<ProcessId>(shape_.ctas) * threads;
-  if (id < all || id >= shape_.processes()) return {0, 0};
+  if (id < all || id >= shape_.place(0)) return {0, 0};
   if (id < all + all / 32) return {32 * (id - all), 32 * (id - all) + 32};
   auto const groups = static_cast<ProcessId>(shape_.groups());
   ProcessId const group = id - all - all / 32;
@@ -222,6 +259,11 @@ void Dependence::touch(Current& now) {
   }
 }
 
+void Dependence::follow(ProcessId id, ProcessId other) {
+  static_cast<void>(process(other));
+  join(process(id).clock, *processes_[other].clock);
+}
+
 void Dependence::access(ProcessId id, std::vector<Bytes> const& ranges) {
   Process& process = processes_[id];
   // What a thread accesses counts with its next step; what a warp does, with the step that it was.
@@ -310,7 +352,7 @@ void Dependence::leave(Current& now, ProcessId lane) {
   exits.updates.push_back(now.event);
   if (--exits.pending == 0) complete_phase(exits, now.event, now.reversals);
   std::size_t const warp = lane / 32;
-  Phases& barrier = cluster_barrier_;
+  Phases& barrier = cluster_barrier(lane);
   barrier.updates.push_back(now.event);
   if (--live_lanes_[warp] != 0) return;
   --barrier.count;
@@ -372,7 +414,7 @@ void Dependence::perform(Step const& step, std::vector<Reversal>* reversals) {
       break;
     case Kind::cluster_arrive:
     case Kind::cluster_wait:
-      before_look(now, cluster_barrier_, true);
+      before_look(now, cluster_barrier(first), true);
       break;
     case Kind::registers: {
       Registers const& pool = registers_[step.object];
@@ -389,6 +431,17 @@ void Dependence::perform(Step const& step, std::vector<Reversal>* reversals) {
     case Kind::issue:
     case Kind::access:
     case Kind::reread:
+      touch(now);
+      break;
+    case Kind::launch:
+      if (std::uint32_t& own = first_launches_[step.object]; own == kNoEvent) {
+        own = now.event;
+        if (step.object > 0) {
+          Event const& before = events_[first_launches_[step.object - 1]];
+          need(now, *before.clock, before.hash);
+        }
+      }
+      after_cluster(now, static_cast<int>(step.object));
       touch(now);
       break;
     case Kind::exit:
@@ -456,9 +509,10 @@ void Dependence::perform(Step const& step, std::vector<Reversal>* reversals) {
     }
     case Kind::cluster_arrive: {
       share(step.process);
-      cluster_barrier_.updates.push_back(now.event);
+      Phases& barrier = cluster_barrier(first);
+      barrier.updates.push_back(now.event);
       ++cluster_arrivals_[first / 32];
-      if (--cluster_barrier_.pending == 0) complete_phase(cluster_barrier_, now.event, nullptr);
+      if (--barrier.pending == 0) complete_phase(barrier, now.event, nullptr);
       break;
     }
     case Kind::registers: {
@@ -482,6 +536,17 @@ void Dependence::perform(Step const& step, std::vector<Reversal>* reversals) {
       break;
     case Kind::exit:
       leave(now, step.process);
+      break;
+    case Kind::launch:
+      if (step.amount == 0) break;
+      begin_cluster(static_cast<int>(step.object));
+      for (int i = 0; i < shape_.ctas_of_each() * shape_.threads; ++i) {
+        auto const lane = static_cast<ProcessId>(
+            static_cast<int>(step.object) * shape_.ctas_of_each() * shape_.threads + i);
+        processes_[lane].clock = process.clock;
+        processes_[lane].hash = mix(process.hash, lane);
+        processes_[lane].accessed = false;
+      }
       break;
     case Kind::access:
     case Kind::reread:

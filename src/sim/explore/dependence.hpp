@@ -10,14 +10,16 @@
 /// Which of the steps of an execution depend on each other: what an exploration (explorer.hpp)
 /// may reverse.
 ///
-/// An execution is a sequence of steps of processes: threads, and operations in flight. Two steps
+/// An execution is a sequence of steps of processes: threads, operations in flight, and places in
+/// which clusters start. Two steps
 /// commute, or depend on each other; those that depend, and the steps of each process, are ordered
 /// by *happens before*, the rest are not. Two executions that differ in the order of steps that
 /// commute are the same *order* (Mazurkiewicz, "Trace theory", 1986), and one of them is enough.
 namespace tegula::sim {
 
-/// Dense numbers of the processes of a cluster: its threads first, then its warps, then its
-/// warpgroups, then operations in flight as they come up.
+/// Dense numbers of the processes of the clusters that are there together: their threads first,
+/// then their warps, then their warpgroups, then the places that they have, then operations in
+/// flight as they come up.
 using ProcessId = std::uint32_t;
 
 /// For each process how many of its steps happened before; short vectors end in zeros.
@@ -54,6 +56,9 @@ struct Step {
     registers,  ///< of the CTA `object`; amount: those taken, negative where they are given back
     wait_for,   ///< waits for the operations `others`
     exit,       ///< a thread of the CTA `object` ends
+    /// the cluster in the place `object` has ended, or there was none, and the next one starts
+    /// there, if `amount` is 1; in the first place first
+    launch,
     /// an operation in flight takes effect, or reads; amount: bytes that it completes on the
     /// mbarrier `object`, 0 for none
     land,
@@ -76,10 +81,15 @@ struct Reversal {
   std::uint32_t second = 0;
 };
 
-/// What a cluster is made of.
+/// CTAs whose steps can be decided together, at most: Step::peers has a bit for each.
+inline constexpr int kMostSteppedCtas = 32;
+
+/// What clusters that are there together are made of.
 struct ClusterShape {
-  int ctas = 1;
+  int ctas = 1;      ///< of all of them
   int threads = 32;  ///< of a CTA
+  int clusters = 1;
+  int ctas_of_each() const { return ctas / clusters; }
   ProcessId warp(int cta, int index) const {
     return static_cast<ProcessId>(ctas * threads + cta * threads / 32 + index);
   }
@@ -87,9 +97,10 @@ struct ClusterShape {
     return static_cast<ProcessId>(ctas * (threads + threads / 32) + cta * groups() + index);
   }
   int groups() const { return (threads + 127) / 128; }
-  ProcessId processes() const {
-    return static_cast<ProcessId>(ctas * (threads + threads / 32 + groups()));
+  ProcessId place(int cluster) const {
+    return static_cast<ProcessId>(ctas * (threads + threads / 32 + groups()) + cluster);
   }
+  ProcessId processes() const { return place(clusters); }
 };
 
 /// Follows an execution step by step.
@@ -102,6 +113,8 @@ class Dependence {
   /// A process waits at the end of the execution for what does not come any more: the step that it
   /// did not take. Appends the reversals that would let it.
   void blocked(Step const& step, std::vector<Reversal>& reversals);
+  /// What the process does next comes after all that the other one has done.
+  void follow(ProcessId process, ProcessId other);
   /// Loads and stores that are no steps.
   void access(ProcessId process, std::vector<Bytes> const& bytes);
   /// Whether one of them was not ordered with another one, or a step, that it conflicts with.
@@ -202,6 +215,9 @@ class Dependence {
   void before_look(Current& now, Phases const& phases, bool needed);
   void complete_phase(Phases& phases, std::uint32_t event, std::vector<Reversal>* reversals);
   void leave(Current& now, ProcessId lane);
+  void begin_cluster(int place);
+  void after_cluster(Current& now, int place);
+  Phases& cluster_barrier(ProcessId lane);
 
   ClusterShape shape_;
   std::vector<Event> events_;
@@ -209,7 +225,8 @@ class Dependence {
   std::vector<std::uint64_t> completions_;
   std::unordered_map<std::uint64_t, Phases> mbarriers_;
   std::unordered_map<std::uint64_t, Phases> barriers_;
-  Phases cluster_barrier_;
+  std::vector<std::uint32_t> first_launches_;   ///< by place
+  std::vector<Phases> cluster_barriers_;        ///< by place
   std::vector<std::int64_t> cluster_arrivals_;  ///< by warp
   bool unordered_ = false;                      ///< some access was
   std::vector<int> live_lanes_;                 ///< by warp

@@ -14,7 +14,11 @@ using Kind = Visible::Kind;
 
 // How Choices name a process: what it is, then its number, or its issuer's and its own.
 constexpr int kNameShift = 60;
-constexpr std::uint64_t kThreadName = 0, kWarpName = 1, kGroupName = 2, kOperationName = 3;
+constexpr std::uint64_t kThreadName = 0, kWarpName = 1, kGroupName = 2, kOperationName = 3,
+                        kPlaceName = 4;
+
+/// What stands for the clusters that have not started, beside the bytes of memory.
+constexpr std::uint64_t kLaunches = std::uint64_t{0xff} << 56;
 
 /// So many times in a row, for each thread, what changes nothing may be done again where nobody can
 /// go on.
@@ -46,6 +50,7 @@ std::uint64_t Processes::name(ProcessId process) const {
     return kOperationName << kNameShift | issue_[process - shape_.processes()];
   if (process < threads) return kThreadName << kNameShift | process;
   if (process < threads + threads / 32) return kWarpName << kNameShift | (process - threads);
+  if (process >= shape_.place(0)) return kPlaceName << kNameShift | (process - shape_.place(0));
   return kGroupName << kNameShift | (process - threads - threads / 32);
 }
 
@@ -61,7 +66,9 @@ std::optional<ProcessId> Processes::process(std::uint64_t name) {
     case kWarpName:
       return of(threads, threads + threads / 32);
     case kGroupName:
-      return of(threads + threads / 32, static_cast<ProcessId>(shape_.processes()));
+      return of(threads + threads / 32, shape_.place(0));
+    case kPlaceName:
+      return of(shape_.place(0), shape_.processes());
     default:
       return operation(static_cast<ProcessId>(name >> 32 & 0xfffffff), number);
   }
@@ -70,6 +77,10 @@ std::optional<ProcessId> Processes::process(std::uint64_t name) {
 Explorer::Explorer(Processes& processes, bool accesses, std::int64_t max_steps)
     : processes_(processes), max_steps_(max_steps), dependence_(processes.shape()) {
   choices_.accesses = accesses;
+  auto const places = static_cast<std::size_t>(processes.shape().clusters);
+  clusters_.resize(places);
+  launched_.resize(places);
+  has_launched_.resize(places);
 }
 
 void Explorer::follow(Choices const& choices) {
@@ -86,16 +97,61 @@ std::optional<Choices::Choice> Explorer::unmade() const {
   return Choices::Choice{step, processes_.name(process)};
 }
 
-void Explorer::start(Cluster& cluster) { cluster_ = &cluster; }
+void Explorer::share(Baton& baton, PendingClusters* pending) {
+  baton_ = &baton;
+  pending_clusters_ = pending;
+}
+
+void Explorer::start(Cluster& cluster) {
+  cluster_ = &cluster;
+  auto const place = static_cast<std::size_t>(cluster.place());
+  clusters_[place] = &cluster;
+  launched_[place] = false;
+}
+
+void Explorer::finish(Cluster& cluster) {
+  std::erase_if(pending_, [&](auto const& entry) {
+    Thread const* const thread = entry.second.thread;
+    return thread != nullptr && &thread->cta->cluster() == &cluster;
+  });
+  std::erase_if(flying_, [&](Flying const& flying) { return flying.cluster == &cluster; });
+  int const threads = cluster.ctas() * processes_.shape().threads;
+  for (int i = 0; i < threads; ++i)
+    did_.erase(static_cast<ProcessId>(static_cast<int>(cluster.place()) * threads + i));
+}
+
+/// The number of a cluster's CTA among those of all clusters.
+int Explorer::rank(Cluster const& cluster, int cta) const {
+  return static_cast<int>(cluster.place()) * processes_.shape().ctas_of_each() + cta;
+}
+int Explorer::rank(Cta const& cta) const { return rank(cta.cluster(), cta.rank()); }
 
 ProcessId Explorer::self(Thread const& thread) const {
-  return static_cast<ProcessId>(thread.cta->rank() * processes_.shape().threads + thread.index);
+  return static_cast<ProcessId>(rank(*thread.cta) * processes_.shape().threads + thread.index);
 }
+
+/// The place of the cluster that a process belongs to.
+int Explorer::place_of(ProcessId process) const {
+  auto const pending = pending_.find(process);
+  if (pending == pending_.end()) {
+    auto const flying = std::find_if(flying_.begin(), flying_.end(), [&](Flying const& other) {
+      return other.process == process && other.operation != nullptr;
+    });
+    return static_cast<int>(flying->cluster->place());
+  }
+  Thread const* const thread = pending->second.thread;
+  return thread != nullptr ? static_cast<int>(thread->cta->cluster().place())
+                           : static_cast<int>(pending->second.step.object);
+}
+
+/// The clusters that have not started, as what a step changes, or, where there are none, reads.
+Bytes Explorer::launches() const { return {kLaunches, 1, !pending_clusters_->empty()}; }
 
 void Explorer::add_access(Step& step, Visible const& what) const {
   bool const write =
       what.kind == Kind::store || what.kind == Kind::peer_store || what.kind == Kind::atomic;
-  std::uint64_t const begin = what.cta < 0 ? what.address : shared_key(what.cta, what.address);
+  std::uint64_t const begin =
+      what.cta < 0 ? what.address : shared_key(rank(*cluster_, what.cta), what.address);
   step.bytes.push_back({begin, static_cast<std::uint32_t>(what.amount), write});
 }
 
@@ -103,16 +159,16 @@ void Explorer::add_access(Step& step, Visible const& what) const {
 Step Explorer::step_of(Visible const& what, Pending& pending) {
   Thread const& thread = cluster_->current();
   ClusterShape const& shape = processes_.shape();
-  int const rank = thread.cta->rank();
-  ProcessId const warp = shape.warp(rank, thread.index / 32);
+  int const own = rank(*thread.cta), of = what.cta < 0 ? -1 : rank(*cluster_, what.cta);
+  ProcessId const warp = shape.warp(own, thread.index / 32);
   Step step;
-  step.process = what.group >= 0 ? shape.warpgroup(rank, what.group) : self(thread);
+  step.process = what.group >= 0 ? shape.warpgroup(own, what.group) : self(thread);
   step.choice = true;
-  step.object = shared_key(what.cta, what.address);
+  step.object = shared_key(of, what.address);
   step.amount = what.amount;
   step.arrivals = what.arrivals;
   bool const of_memory = what.kind <= Kind::mbarrier_wait || what.kind >= Kind::load;
-  if (of_memory && what.cta >= 0 && what.cta != rank) step.peers = 1u << what.cta;
+  if (of_memory && of >= 0 && of != own) step.peers = 1u << of;
   switch (what.kind) {
     case Kind::mbarrier_init:
       step.kind = Step::Kind::init;
@@ -158,7 +214,7 @@ Step Explorer::step_of(Visible const& what, Pending& pending) {
       break;
     case Kind::registers:
       step.kind = Step::Kind::registers;
-      step.object = static_cast<std::uint64_t>(rank);
+      step.object = static_cast<std::uint64_t>(own);
       break;
     case Kind::wait_group:
     case Kind::wait_group_read:
@@ -175,6 +231,9 @@ Step Explorer::step_of(Visible const& what, Pending& pending) {
       pending.again = what.kind == Kind::reread;
       spun_ |= pending.again;
       add_access(step, what);
+      break;
+    case Kind::launch_request:
+      step.kind = Step::Kind::access;  // of what is left of them, when it goes
       break;
   }
   return step;
@@ -236,19 +295,25 @@ void Explorer::before(Visible const& what) {
 
 /// Whether a thread that waits to be chosen would not wait for others, once it is.
 bool Explorer::can_go(Pending const& pending) const {
+  if (pending.thread == nullptr) {
+    // Places are alike: the first to start is the first.
+    std::uint64_t const place = pending.step.object;
+    return place == 0 || has_launched_[place - 1];
+  }
   Visible const& what = pending.what;
   Cta& cta = *pending.thread->cta;
+  Cluster& cluster = cta.cluster();
   switch (what.kind) {
     case Kind::mbarrier_test:
       if (!pending.again) return true;
       [[fallthrough]];
     case Kind::mbarrier_wait: {
       MbarrierState const* const mbarrier =
-          cluster_->cta(what.cta).mbarrier_at(static_cast<std::uint32_t>(what.address));
+          cluster.cta(what.cta).mbarrier_at(static_cast<std::uint32_t>(what.address));
       return mbarrier == nullptr || (mbarrier->phase & 1) != what.amount;
     }
     case Kind::cluster_wait:
-      return cluster_->barrier_complete(cta.warp(pending.thread->index / 32));
+      return cluster.barrier_complete(cta.warp(pending.thread->index / 32));
     case Kind::registers:
       return what.amount <= cta.free_registers();
     case Kind::wait_group:
@@ -267,7 +332,7 @@ bool Explorer::can_go(Pending const& pending) const {
       void const* const memory =
           what.cta < 0
               ? reinterpret_cast<void const*>(static_cast<std::uintptr_t>(what.address))
-              : cluster_->cta(what.cta).shared().at(static_cast<std::uint32_t>(what.address));
+              : cluster.cta(what.cta).shared().at(static_cast<std::uint32_t>(what.address));
       return value_at(memory, what.amount) != pending.seen;
     }
     case Kind::reread:
@@ -307,40 +372,90 @@ std::optional<ProcessId> Explorer::preferred() {
   return std::nullopt;
 }
 
-bool Explorer::choose() {
-  while (active_ && !cluster_->anyone_ready()) {
-    std::optional<ProcessId> const own = preferred();
-    std::optional<ProcessId> next = own;
-    auto const replayed = replay_.find(chosen_);
-    if (followed_to_ < follow_.size()) {
-      next = follow_[followed_to_++];
-    } else if (replayed != replay_.end()) {
-      next = replayed->second;
-    }
-    if (next && next != own && !possible(*next)) {
-      if (replayed != replay_.end()) unmade_ = {chosen_, processes_.name(*next)};
-      follow_.clear();
-      replay_.clear();
-      next = own;
-    } else if (replayed != replay_.end()) {
-      replay_.erase(replayed);
-    }
-    if (!next) {
-      // Those that would find what they found last, in turn, lest one of them was about to give up.
-      auto const again = std::find_if(pending_.begin(), pending_.end(),
-                                      [](auto const& entry) { return entry.second.again; });
-      if (again == pending_.end() || ++forced_ > kMostForced * static_cast<int>(pending_.size()))
-        return stop(true);
-      next = again->first;
-    } else {
-      forced_ = 0;
-    }
-    if (chosen_ >= max_steps_) return stop(false);
-    if (list_alternatives_) list();
-    if (next != own) choices_.choices.push_back({chosen_, processes_.name(*next)});
-    go(*next);
+/// Somebody of the place runs, or a cluster starts there.
+bool Explorer::goes_on(int place) const {
+  auto const i = static_cast<std::size_t>(place);
+  return launched_[i] || (clusters_[i] != nullptr && clusters_[i]->anyone_ready());
+}
+
+/// Who goes next; nobody where it has stopped.
+std::optional<ProcessId> Explorer::next() {
+  std::optional<ProcessId> const own = preferred();
+  std::optional<ProcessId> next = own;
+  auto const replayed = replay_.find(chosen_);
+  if (followed_to_ < follow_.size()) {
+    next = follow_[followed_to_++];
+  } else if (replayed != replay_.end()) {
+    next = replayed->second;
   }
-  return cluster_->anyone_ready();
+  if (next && next != own && !possible(*next)) {
+    if (replayed != replay_.end()) unmade_ = {chosen_, processes_.name(*next)};
+    follow_.clear();
+    replay_.clear();
+    next = own;
+  } else if (replayed != replay_.end()) {
+    replay_.erase(replayed);
+  }
+  if (!next) {
+    // Those that would find what they found last, in turn, lest one of them was about to give up.
+    auto const again = std::find_if(pending_.begin(), pending_.end(),
+                                    [](auto const& entry) { return entry.second.again; });
+    if (again == pending_.end() || ++forced_ > kMostForced * static_cast<int>(pending_.size())) {
+      stop(true);
+      return std::nullopt;
+    }
+    next = again->first;
+  } else {
+    forced_ = 0;
+  }
+  if (chosen_ >= max_steps_) {
+    stop(false);
+    return std::nullopt;
+  }
+  if (list_alternatives_) list();
+  if (next != own) choices_.choices.push_back({chosen_, processes_.name(*next)});
+  return next;
+}
+
+/// Who has the baton decides; who is next goes on when its cluster has it.
+void Explorer::choose(int place) {
+  while (active_ && !goes_on(place)) {
+    int to = place;
+    if (begun_ < processes_.shape().clusters && baton_ != nullptr) {
+      to = begun_;  // everybody is to be there at the first choice
+    } else {
+      if (!handed_) handed_ = next();
+      if (!handed_) break;
+      to = place_of(*handed_);
+    }
+    if (to == place) {
+      go(*std::exchange(handed_, std::nullopt));
+    } else {
+      baton_->give(place, to);
+      cluster_ = clusters_[static_cast<std::size_t>(place)];
+    }
+  }
+}
+
+bool Explorer::choose(Cluster& cluster) {
+  choose(static_cast<int>(cluster.place()));
+  return cluster.anyone_ready();
+}
+
+std::optional<std::int64_t> Explorer::launch(int place) {
+  if (active_) {
+    auto const i = static_cast<std::size_t>(place);
+    Step step;
+    step.kind = Step::Kind::launch;
+    step.choice = true;
+    step.process = processes_.shape().place(place);
+    step.object = static_cast<std::uint64_t>(place);
+    ProcessId const process = step.process;
+    pending_.emplace(process, Pending{.step = std::move(step)});
+    choose(place);
+    launched_[i] = false;
+  }
+  return pending_clusters_->take();
 }
 
 void Explorer::go(ProcessId process) {
@@ -360,6 +475,13 @@ void Explorer::go(ProcessId process) {
 void Explorer::go(Pending& pending) {
   Visible const& what = pending.what;
   Step& step = pending.step;
+  if (pending.thread == nullptr) {
+    step.bytes = {launches()};
+    step.amount = pending_clusters_->empty() ? 0 : 1;
+    launched_[step.object] = has_launched_[step.object] = true;
+    return perform(std::move(step));
+  }
+  if (what.kind == Kind::launch_request) step.bytes = {launches()};
   if (step.kind == Step::Kind::wait_for) {
     for (InFlight const* const operation :
          what.groups->beyond(static_cast<std::size_t>(what.amount))) {
@@ -391,15 +513,17 @@ void Explorer::land(Flying& flying) {
   if (flying.after != flying.process) step.others.push_back(flying.after);
   auto const add = [&](std::vector<SharedRange> const& ranges, bool write) {
     for (SharedRange const& range : ranges) {
-      step.bytes.push_back({shared_key(range.cta, range.address), range.bytes, write});
-      if (range.cta != operation.cta) step.peers |= 1u << range.cta;
+      int const of = rank(*flying.cluster, range.cta);
+      step.bytes.push_back({shared_key(of, range.address), range.bytes, write});
+      if (range.cta != operation.cta) step.peers |= 1u << of;
     }
   };
   auto const add_tensor = [&](std::vector<TensorRange> const& ranges, bool write) {
     for (TensorRange const& range : ranges) {
       for (int group = 0; group < kTensorLaneGroups; ++group) {
         if ((range.groups >> group & 1) != 0)
-          step.bytes.push_back({shared_key(range.cta, tensor_cell_address(group, range.column)),
+          step.bytes.push_back({shared_key(rank(*flying.cluster, range.cta),
+                                           tensor_cell_address(group, range.column)),
                                 4 * static_cast<std::uint32_t>(range.columns), write});
       }
     }
@@ -410,7 +534,8 @@ void Explorer::land(Flying& flying) {
   if (!reads) {
     add(operation.writes, true);
     if (operation.mbarrier.bytes != 0) {
-      step.object = shared_key(operation.mbarrier.cta, operation.mbarrier.address);
+      step.object =
+          shared_key(rank(*flying.cluster, operation.mbarrier.cta), operation.mbarrier.address);
       step.amount = operation.arrives ? 0 : operation.mbarrier.bytes;
       step.arrivals = operation.arrives ? 1 : 0;
     }
@@ -419,13 +544,15 @@ void Explorer::land(Flying& flying) {
   if (!choices_.accesses) {
     std::vector<Bytes> const bytes = std::move(step.bytes);
     step.bytes.clear();
+    if (flying.after != flying.process) dependence_.follow(flying.process, flying.after);
     dependence_.access(flying.process, bytes);
   }
+  InFlightQueue& in_flight = flying.cluster->in_flight();  // flying goes with its operation
   perform(std::move(step));
   if (reads) {
-    cluster_->in_flight().read(operation);
+    in_flight.read(operation);
   } else {
-    cluster_->in_flight().land(operation);
+    in_flight.land(operation);
   }
 }
 
@@ -435,7 +562,7 @@ void Explorer::perform(Step step) {
 }
 
 /// Leaves the rest to the machine: where it is stuck, or has taken too many steps.
-bool Explorer::stop(bool stuck) {
+void Explorer::stop(bool stuck) {
   active_ = false;
   complete_ = stuck;
   for (auto& [id, pending] : pending_) {
@@ -449,17 +576,15 @@ bool Explorer::stop(bool stuck) {
         steps_.push_back(pending.step);
       }
     }
-    pending.thread->cta->set_ready(*pending.thread);
+    if (pending.thread != nullptr) pending.thread->cta->set_ready(*pending.thread);
   }
-  bool const any = !pending_.empty();
   pending_.clear();
-  return any;
 }
 
 void Explorer::met(Cta const& cta, Warp const& warp, std::uint32_t lanes) {
   if (!active_) return;
   auto const first =
-      static_cast<ProcessId>(cta.rank() * processes_.shape().threads + 32 * warp.index);
+      static_cast<ProcessId>(rank(cta) * processes_.shape().threads + 32 * warp.index);
   if (dependence_.have_met(first, 32, lanes)) return;
   Step step;
   step.kind = Step::Kind::meet;
@@ -473,7 +598,7 @@ void Explorer::met(Cta const& cta, Warp const& warp, std::uint32_t lanes) {
 void Explorer::met_warpgroup(Cta const& cta, int first_warp) {
   if (!active_) return;
   auto const first =
-      static_cast<ProcessId>(cta.rank() * processes_.shape().threads + 32 * first_warp);
+      static_cast<ProcessId>(rank(cta) * processes_.shape().threads + 32 * first_warp);
   if (dependence_.have_met(first, 128, 0)) return;
   Step step;
   step.kind = Step::Kind::meet;
@@ -490,9 +615,9 @@ void Explorer::issue(InFlight& operation) {
   bool const pipelined =
       operation.is_committed() || operation.instruction == Instruction::tcgen05_commit;
   Thread const& thread = cluster_->current();
-  ProcessId const issuer =
-      of_warpgroup ? processes_.shape().warpgroup(thread.cta->rank(), thread.index / 128)
-                   : self(thread);
+  ProcessId const issuer = of_warpgroup
+                               ? processes_.shape().warpgroup(rank(*thread.cta), thread.index / 128)
+                               : self(thread);
   ProcessId const process = processes_.operation(issuer, issued_[issuer]++);
   operation.remembered.process = process;
   Step step;
@@ -508,8 +633,8 @@ void Explorer::issue(InFlight& operation) {
     if (!first) after = std::exchange(last->second, process);
   }
   perform(std::move(step));
-  flying_.push_back(
-      {&operation, process, after, !of_warpgroup && !pipelined && !operation.reads.empty()});
+  flying_.push_back({cluster_, &operation, process, after,
+                     !of_warpgroup && !pipelined && !operation.reads.empty()});
 }
 
 void Explorer::retire(InFlight const& operation) {
@@ -524,15 +649,16 @@ Step Explorer::exit_of(Thread const& thread) const {
   Step step;
   step.kind = Step::Kind::exit;
   step.process = self(thread);
-  step.object = static_cast<std::uint64_t>(thread.cta->rank());
-  step.choice = choices_.accesses && cluster_->ctas() > 1;
+  step.object = static_cast<std::uint64_t>(rank(*thread.cta));
+  step.choice = choices_.accesses && thread.cta->cluster().ctas() > 1;
   return step;
 }
 
 void Explorer::before_exit() {
+  if (!active_) return;  // then no cluster is known to be the one that runs
   Thread& thread = cluster_->current();
   Step step = exit_of(thread);
-  if (!active_ || !step.choice) return;
+  if (!step.choice) return;
   ProcessId const id = step.process;
   pending_.emplace(
       id, Pending{std::move(step), {.kind = Kind::store, .cta = thread.cta->rank()}, &thread});

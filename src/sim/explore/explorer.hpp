@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "explore/dependence.hpp"
+#include "machine/baton.hpp"
+#include "machine/pending_clusters.hpp"
 #include "machine/visible.hpp"
 #include "tegula/sim/schedule.hpp"
 #include "values/instruction.hpp"
@@ -22,7 +24,7 @@ class InFlightGroups;
 struct Thread;
 struct Warp;
 
-/// The processes of a kernel's cluster by number, the same in every execution of an exploration.
+/// The processes of a kernel's clusters by number, the same in every execution of an exploration.
 class Processes {
  public:
   explicit Processes(ClusterShape const& shape) : shape_(shape) {}
@@ -40,12 +42,18 @@ class Processes {
   std::vector<std::uint64_t> issue_;  ///< of operations, from shape_.processes() on
 };
 
-/// Decides step by step who goes in one execution of a cluster, and records the steps.
+/// Decides step by step who goes in one execution of a cluster, or of several that are there
+/// together, and records the steps.
 ///
 /// A thread runs until it is about to do something visible, and waits there (Cluster::before) until
 /// it is chosen; an operation in flight waits to be landed. When nobody runs, one of those that can
 /// go on is chosen. So there is a choice at visible steps only, and the state between two steps
 /// does not depend on the order in which what is invisible was done.
+///
+/// Several clusters have a thread of the host each, of which the one with the baton runs: it
+/// decides who is next, and hands the baton to that one's cluster. Under cluster launch control
+/// they have places, in each of which one cluster after the other starts: that, too, is a step, as
+/// is a request for a cluster that has not started.
 class Explorer {
  public:
   /// `accesses`: whether each load and store is a step that is chosen; else only what synchronises
@@ -60,6 +68,17 @@ class Explorer {
   /// Lists alternatives().
   void list_alternatives() { list_alternatives_ = true; }
 
+  // Called by the launch.
+
+  /// Several clusters are there together. `pending`: those that start in their places; null: each
+  /// place has one, which is there from the beginning on.
+  void share(Baton& baton, PendingClusters* pending);
+  /// Its place has got the baton for the first time.
+  void begin() { ++begun_; }
+  /// The cluster that starts in the place next, when its turn has come; nothing: there is none
+  /// left.
+  std::optional<std::int64_t> launch(int place);
+
   // Called by the machine.
   void start(Cluster& cluster);
   void before(Visible const& what);
@@ -72,8 +91,12 @@ class Explorer {
   void before_exit();
   /// It has.
   void exit(Thread const& thread);
-  /// Nobody runs: lets one go on. False where that is the machine's business.
-  bool choose();
+  /// It has ended, or was ended.
+  void finish(Cluster& cluster);
+  /// Nobody of the cluster runs: lets somebody go on until somebody of it does. False where that is
+  /// the machine's business.
+  bool choose(Cluster& cluster);
+  bool decides() const { return active_; }
 
   // The execution, afterwards.
   std::vector<Step> const& steps() const { return steps_; }
@@ -93,15 +116,16 @@ class Explorer {
   bool unordered() const { return spun_ || dependence_.unordered(); }
 
  private:
-  /// A thread that waits to be chosen.
+  /// A thread that waits to be chosen, or a place.
   struct Pending {
     Step step;
     Visible what{};
-    Thread* thread = nullptr;
-    std::uint64_t seen = 0;  ///< what memory holds that it has read again and again
-    bool again = false;      ///< it waits until that, or the phase, changes
+    Thread* thread = nullptr;  ///< null: it is a place
+    std::uint64_t seen = 0;    ///< what memory holds that it has read again and again
+    bool again = false;        ///< it waits until that, or the phase, changes
   };
   struct Flying {
+    Cluster* cluster;
     InFlight* operation;
     ProcessId process;
     ProcessId after;  ///< lands after it; itself where there is none
@@ -121,12 +145,26 @@ class Explorer {
   void land(Flying& flying);
   void perform(Step step);
   void list();
-  bool stop(bool stuck);
+  void stop(bool stuck);
+  void choose(int place);
+  bool goes_on(int place) const;
+  std::optional<ProcessId> next();
+  int place_of(ProcessId process) const;
+  Bytes launches() const;
   ProcessId self(Thread const& thread) const;
+  int rank(Cluster const& cluster, int cta) const;
+  int rank(Cta const& cta) const;
 
   Processes& processes_;
   std::int64_t const max_steps_;
-  Cluster* cluster_ = nullptr;
+  Cluster* cluster_ = nullptr;      ///< that has the baton
+  std::vector<Cluster*> clusters_;  ///< by place
+  std::vector<bool> launched_;      ///< by place: a cluster starts there, or none is left
+  std::vector<bool> has_launched_;  ///< by place: once
+  Baton* baton_ = nullptr;          ///< null: there is one cluster
+  PendingClusters* pending_clusters_ = nullptr;
+  int begun_ = 0;                    ///< places that have had the baton
+  std::optional<ProcessId> handed_;  ///< who goes next, when its cluster has the baton
   Dependence dependence_;
   std::vector<Step> steps_;
   std::vector<Reversal> reversals_;

@@ -66,6 +66,7 @@ void check(Cta& cta, Instruction instruction, std::uint32_t response, SourceLoca
 /// some wait: the hardware promises no more.
 Answer decide(Cta& cta, PendingClusters& pending) {
   Cluster& cluster = cta.cluster();
+  cluster.before({.kind = Visible::Kind::launch_request, .cta = -1});
   cluster.take_turn(&pending);
   if (cluster.completion() == Completion::random && cluster.random() % 8 == 0) return {};
   std::optional<std::int64_t> const taken = pending.take();

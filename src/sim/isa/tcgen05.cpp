@@ -125,7 +125,8 @@ class TensorMma final : public InFlight {
     static thread_local Rows b;
     for (int i = 0; i < op_.ctas; ++i)
       gather(b_, cluster.cta(first_cta() + i).shared(), b.row + i * op_.n / op_.ctas);
-    if (op_.weight_stationary) collect(cluster.cta(cta), b.row, op_.n);
+    if (op_.weight_stationary)
+      use_collector(cluster.cta(cta), *this, collector_, buffer_, b.row, op_.n);
     for (int column = 0; zero_columns_ != 0 && column < op_.n; ++column)
       if (is_zero_column(zero_columns_, column / places_.columns(), column % places_.columns()))
         std::memset(b.row[column], 0, kWgmmaRowBytes);
@@ -136,7 +137,8 @@ class TensorMma final : public InFlight {
       for (int part = 0; part < places_.parts; ++part) {
         for (int row = 0; op_.operands == MmaOperands::ts && row < places_.rows(); ++row)
           gather_a(bits(op_.a), row_of_a(of, places_.lane(row, part)), a.row[row]);
-        if (!op_.weight_stationary && part == 0) collect(of, a.row, places_.rows());
+        if (!op_.weight_stationary && part == 0)
+          use_collector(of, *this, collector_, buffer_, a.row, places_.rows());
         for (int first = 0; first < places_.rows(); first += kWgmmaM)
           multiply(of.tensor_memory(), i, part, first, a.row + first,
                    b.row + part * places_.columns());
@@ -165,24 +167,6 @@ class TensorMma final : public InFlight {
                             place, tensor_lane(a_address_) + row));
       return;
     }
-  }
-  /// Keeps an operand in its collector buffer, or holds it against what that holds: which of the
-  /// two is multiplied is not said.
-  void collect(Cta& of, std::uint8_t const (*rows)[kWgmmaRowBytes], int count) const {
-    std::vector<std::uint8_t>& held =
-        of.tensor_memory().collectors[static_cast<std::size_t>(buffer_)];
-    if (collector_ == Collector::discard) return held.clear();
-    std::uint8_t const* const first = rows[0];
-    std::vector<std::uint8_t> operand(first, first + count * kWgmmaRowBytes);
-    bool const uses = collector_ == Collector::use || collector_ == Collector::last_use;
-    if (uses && held != operand)
-      of.report(FindingKind::invalid_operand, where, {cta, thread / 32, thread % 32}, "", "",
-                fmt::format(
-                    "tcgen05.mma that uses a collector buffer of {}, {}", buffer_ == 0 ? "A" : "B",
-                    held.empty() ? "which no product before it has filled, or one has had discarded"
-                                 : "which holds another operand than memory has there"));
-    if (collector_ == Collector::fill) held = std::move(operand);
-    if (collector_ == Collector::last_use) held.clear();
   }
   /// The rank of the even CTA, or of the only one.
   int first_cta() const { return op_.ctas == 2 ? cta & ~1 : cta; }
@@ -234,8 +218,8 @@ MmaSpec decode(Cta& cta, Tcgen05Kind kind, Tcgen05Form const& form, std::uint32_
   };
   Tcgen05Instruction const instruction = decode_tcgen05_instruction(kind, form, bits);
   if (instruction.unknown != 0)
-    invalid(fmt::format("bits {:#010x} are none that the simulated machine has for this kind",
-                        instruction.unknown));
+    invalid(fmt::format("bits {:#010x} are none that the simulated machine has for this kind{}",
+                        instruction.unknown, sparsity_text(instruction.unknown)));
   try {
     check(instruction.spec);
   } catch (layout_error const& error) {
@@ -345,6 +329,30 @@ void commit(Cta& cta, std::uint32_t address, int ctas, std::uint16_t cta_mask,
 }
 
 }  // namespace
+
+void use_collector(Cta& of, InFlight const& product, Collector collector, int buffer,
+                   std::uint8_t const (*rows)[kWgmmaRowBytes], int count) {
+  std::vector<std::uint8_t>& held = of.tensor_memory().collectors[static_cast<std::size_t>(buffer)];
+  if (collector == Collector::discard) return held.clear();
+  std::uint8_t const* const first = rows[0];
+  std::vector<std::uint8_t> operand(first, first + count * kWgmmaRowBytes);
+  bool const uses = collector == Collector::use || collector == Collector::last_use;
+  if (uses && held != operand)
+    of.report(
+        FindingKind::invalid_operand, product.where,
+        {product.cta, product.thread / 32, product.thread % 32}, "", "",
+        fmt::format("tcgen05.mma that uses a collector buffer of {}, {}", buffer == 0 ? "A" : "B",
+                    held.empty() ? "which no product before it has filled, or one has had discarded"
+                                 : "which holds another operand than memory has there"));
+  if (collector == Collector::fill) held = std::move(operand);
+  if (collector == Collector::last_use) held.clear();
+}
+
+char const* sparsity_text(std::uint32_t unknown) {
+  return (unknown & kSparsityBits) != 0
+             ? ": bits 0 to 2 ask for sparsity (tcgen05.mma.sp), which it does not have"
+             : "";
+}
 
 std::vector<Cta*> computing(Cta& cta, int ctas) {
   if (ctas == 1) return {&cta};

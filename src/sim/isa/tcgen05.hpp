@@ -1,9 +1,11 @@
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "isa/shared_operand.hpp"
 #include "machine/cta.hpp"
+#include "tegula/arch/tcgen05_descriptor.hpp"
 #include "tegula/sim/arithmetic.hpp"
 
 /// What the families of instructions on tensor memory share.
@@ -17,6 +19,9 @@ void check_tcgen05(Cta& cta, Instruction instruction, SourceLocation where);
 /// Likewise for an instruction that has a .cta_group, where there is no pair of CTAs, or others of
 /// the kernel have another group.
 void check_tcgen05(Cta& cta, Instruction instruction, int ctas, SourceLocation where);
+/// What to say of bits of an instruction descriptor that the machine has not, where they ask for
+/// sparsity.
+char const* sparsity_text(std::uint32_t unknown);
 /// The CTAs that compute an instruction: the one that starts it, or its pair.
 std::vector<Cta*> computing(Cta& cta, int ctas);
 /// Reports a pair of which a CTA has exited: what the instruction touches is in both.
@@ -31,6 +36,11 @@ bool check_tensor_columns(Cta& cta, Instruction instruction, int ctas, TensorAdd
 /// where the operand must not be read. `ctas`: that read such an operand each, at the same place.
 bool check_matrix(Cta& cta, Instruction instruction, char const* name, std::uint64_t bits,
                   SharedOperand& operand, SourceLocation where, int ctas = 1);
+/// A product, of a CTA's rows of A (buffer 0), or of B (buffers 1 to 4), keeps its operand in a
+/// collector buffer of that CTA, or holds it against what that has: which of the two is multiplied
+/// is not said.
+void use_collector(Cta& of, InFlight const& product, Collector collector, int buffer,
+                   std::uint8_t const (*rows)[kWgmmaRowBytes], int count);
 /// The latest tcgen05.ld in flight that is to write the register of a lane; null where there is
 /// none.
 InFlight* being_loaded(Warp const& warp, int lane, void const* place);

@@ -46,7 +46,7 @@ class TensorScaledMma final : public InFlight {
  public:
   TensorScaledMma(Cta& cta, SourceLocation where, ScaledMmaSpec const& op, TensorAddr d,
                   OperandA const& a, SharedOperand const& b, Scales const& scale_a,
-                  Scales const& scale_b, bool accumulate)
+                  Scales const& scale_b, bool accumulate, Collector collector)
       : InFlight(kScaledMma, cta, where),
         op_(op),
         d_(d),
@@ -54,7 +54,8 @@ class TensorScaledMma final : public InFlight {
         b_(b),
         scale_a_(scale_a),
         scale_b_(scale_b),
-        accumulate_(accumulate) {
+        accumulate_(accumulate),
+        collector_(collector) {
     shape = static_cast<std::uint32_t>(op.m << 16 | op.n << 7 | extent_k(op));
     cost = {.engine = Cost::Engine::tensor,
             // Of a pair each tensor core does half, at the same time.
@@ -84,10 +85,7 @@ class TensorScaledMma final : public InFlight {
       gather(b_, cluster.cta(rank).shared(), to);
       to += b_.extent;
     }
-    for (int const rank : ranks_) {
-      multiply(cluster.cta(rank), b);
-      cluster.cta(rank).tensor_memory().collectors[0].clear();  // .collector::a::discard
-    }
+    for (int const rank : ranks_) multiply(cluster.cta(rank), b);
   }
 
  private:
@@ -110,6 +108,7 @@ class TensorScaledMma final : public InFlight {
     } else {
       gather(a_.shared, own.shared(), a.row);
     }
+    use_collector(own, *this, collector_, 0, a.row, op.m);
     read_scales(own, "A", scale_a_, a);
     read_scales(own, "B", scale_b_, b);
     tile.resize(static_cast<std::size_t>(op.m * op.n));
@@ -156,6 +155,7 @@ class TensorScaledMma final : public InFlight {
   Scales scale_a_;
   Scales scale_b_;
   bool accumulate_;
+  Collector collector_;
   std::vector<int> ranks_;  ///< of the CTAs that compute, the even one first
 };
 
@@ -169,8 +169,8 @@ Tcgen05ScaledInstruction decode(Cta& cta, ScaledMmaKind kind, MmaOperands operan
   Tcgen05ScaledInstruction const instruction =
       decode_tcgen05_scaled(kind, block, bits, ctas, operands == MmaOperands::ts);
   if (instruction.unknown != 0)
-    invalid(fmt::format("bits {:#010x} are none that the simulated machine has for kind {}",
-                        instruction.unknown, to_string(kind)));
+    invalid(fmt::format("bits {:#010x} are none that the simulated machine has for kind {}{}",
+                        instruction.unknown, to_string(kind), sparsity_text(instruction.unknown)));
   try {
     check(instruction.spec);
   } catch (layout_error const& error) {
@@ -199,9 +199,10 @@ bool check_place(Cta& cta, char const* name, int ctas, TensorAddr address, int c
 }  // namespace
 
 void tcgen05_mma_scaled(ScaledMmaKind kind, MmaOperands operands, int block, int ctas,
-                        std::uint32_t d, std::uint64_t a_operand, std::uint64_t b_descriptor,
-                        std::uint32_t instruction_descriptor, std::uint32_t scale_a,
-                        std::uint32_t scale_b, bool accumulate, SourceLocation where) {
+                        Collector collector, std::uint32_t d, std::uint64_t a_operand,
+                        std::uint64_t b_descriptor, std::uint32_t instruction_descriptor,
+                        std::uint32_t scale_a, std::uint32_t scale_b, bool accumulate,
+                        SourceLocation where) {
   Cta& cta = current_cta();
   check_tcgen05(cta, kScaledMma, ctas, where);
   cta.note(kScaledMma, where);
@@ -227,7 +228,7 @@ void tcgen05_mma_scaled(ScaledMmaKind kind, MmaOperands operands, int block, int
          .shared_bytes = kWgmmaRowBytes * (op.n + (op.a_in_tensor_memory ? 0 : op.m))});
   }
   cta.in_flight().add(
-      std::make_unique<TensorScaledMma>(cta, where, op, d, a, b, of_a, of_b, accumulate),
+      std::make_unique<TensorScaledMma>(cta, where, op, d, a, b, of_a, of_b, accumulate, collector),
       cta.current_thread().tensor);
 }
 

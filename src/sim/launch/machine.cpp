@@ -26,6 +26,7 @@
 #include "machine/stack_overflow.hpp"
 #include "machine/turn_keeper.hpp"
 #include "mutation/mutation.hpp"
+#include "tegula/sim/arithmetic.hpp"
 #include "values/place.hpp"
 
 namespace tegula::sim {
@@ -200,14 +201,27 @@ void silence(Report& report, std::vector<Suppression> const& allow) {
 std::int64_t resident_clusters(KernelImage const& kernel, Options const& options, bool stepped,
                                std::int64_t clusters) {
   if (!kernel.cluster_launch_control) return clusters;
-  // Few, so that there is something to take over in small problems, too.
-  constexpr std::int64_t most = 4;
-  std::int64_t const wanted = options.multiprocessors > 0 ? options.multiprocessors : most;
-  return stepped ? 1 : std::min({clusters, most, wanted});
+  // Few, so that there is something to take over in small problems, too; and of orders, which are
+  // many, the fewest that differ by who takes it over.
+  constexpr std::int64_t most = 4, most_stepped = 2;
+  std::int64_t const wanted = options.multiprocessors > 0 ? options.multiprocessors
+                              : stepped                   ? most_stepped
+                                                          : most;
+  return std::min({clusters, most, wanted});
 }
 
-ClusterShape shape_of(KernelImage const& kernel) {
-  return {kernel.cluster.x * kernel.cluster.y * kernel.cluster.z, kernel.threads};
+/// The clusters that are there together where their steps are decided. Throws std::invalid_argument
+/// where they are too many.
+ClusterShape shape_of(KernelImage const& kernel, Dim3 grid, std::int64_t resident) {
+  std::int64_t const ctas = resident * kernel.cluster.x * kernel.cluster.y * kernel.cluster.z;
+  if (ctas > kMostSteppedCtas)
+    throw std::invalid_argument(fmt::format(
+        "launch of {}: an exploration is of at most {} CTAs that are there together; of the grid of "
+        "{} x {} x {} they are {}",
+        kernel.name, kMostSteppedCtas, grid.x, grid.y, grid.z, ctas));
+  return {.ctas = static_cast<int>(ctas),
+          .threads = kernel.threads,
+          .clusters = static_cast<int>(resident)};
 }
 
 }  // namespace
@@ -230,35 +244,34 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
   if (options_.mutant || options_.list_marked) mutation.emplace(options_);
   std::optional<Processes> processes;
   std::optional<Explorer> replay;
-  Explorer* explorer = exploring_ != nullptr ? &exploring_->begin(shape_of(original)) : nullptr;
+  bool const stepped = exploring_ != nullptr || options_.choices;
+  std::int64_t const ctas = std::int64_t{1} * grid.x * grid.y * grid.z;
+  int const in_cluster = original.cluster.x * original.cluster.y * original.cluster.z;
+  std::int64_t const count = ctas / in_cluster;
+  std::int64_t const resident = resident_clusters(original, options_, stepped, count);
+  ClusterShape const shape = stepped ? shape_of(original, grid, resident) : ClusterShape{};
+  Explorer* explorer = exploring_ != nullptr ? &exploring_->begin(shape) : nullptr;
   if (explorer == nullptr && options_.choices) {
-    processes.emplace(shape_of(original));
+    processes.emplace(shape);
     replay.emplace(*processes, options_.choices->accesses,
                    std::numeric_limits<std::int64_t>::max());
     replay->follow(*options_.choices);
     explorer = &*replay;
   }
-  if (explorer != nullptr && Dim3{grid} != original.cluster && !original.cluster_launch_control) {
-    throw std::invalid_argument(fmt::format(
-        "launch of {}: an exploration is of one cluster, {} x {} x {} CTAs; the grid has {} x {} x {}",
-        original.name, original.cluster.x, original.cluster.y, original.cluster.z, grid.x, grid.y,
-        grid.z));
-  }
   KernelImage const kernel = mutation ? with_delayed_instructions(original) : original;
-  std::int64_t const ctas = std::int64_t{1} * grid.x * grid.y * grid.z;
-  int const in_cluster = kernel.cluster.x * kernel.cluster.y * kernel.cluster.z;
-  std::int64_t const count = ctas / in_cluster;
-  std::int64_t const resident = resident_clusters(kernel, options_, explorer != nullptr, count);
-  PendingClusters pending(resident, count);
+  bool const by_launches = kernel.cluster_launch_control;
+  // Where steps are decided, it is one when a cluster starts.
+  PendingClusters pending(stepped ? 0 : resident, count);
   std::optional<Baton> baton;
-  if (kernel.cooperative || kernel.cluster_launch_control) baton.emplace(resident);
+  if (kernel.cooperative || by_launches || (stepped && resident > 1)) baton.emplace(resident);
+  if (explorer != nullptr && baton) explorer->share(*baton, by_launches ? &pending : nullptr);
   LaunchContext const launch{&kernel,
                              grid,
                              &options_,
                              table.get(),
                              &turns,
                              baton ? &*baton : nullptr,
-                             kernel.cluster_launch_control ? &pending : nullptr,
+                             by_launches ? &pending : nullptr,
                              explorer != nullptr};
 
   std::int64_t workers =
@@ -280,7 +293,7 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
   std::atomic<std::int64_t> next{0};
   std::mutex done_mutex;
   std::int64_t done = 0;
-  std::int64_t open_choices = 0;
+  std::int64_t open_choices = 0, special_functions = 0;
   std::map<std::int64_t, std::vector<Finding>> findings;  // of the clusters that have any
   std::map<std::int64_t, ClusterLog> logs;                // of what they did to global memory
   StuckClusters stuck;
@@ -297,6 +310,7 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
     bool moved = true;
     auto const run = [&](std::int64_t index, std::int64_t place) {
       moved = true;
+      std::int64_t const computed = special_functions_computed();
       try {
         std::vector<Finding> found = cluster.run(launch, index, place);
         moved = !cluster.aborting();
@@ -307,6 +321,7 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
         if (!log.rows.empty()) logs.emplace(index, std::move(log));
         if (observers.time.traced()) traces.emplace(index, observers.time.trace());
         if (options_.check) open_choices += observers.checker.open_choices();
+        special_functions += special_functions_computed() - computed;
         done += in_cluster;
         if (options_.progress && !failure) options_.progress(done, ctas);
       } catch (...) {
@@ -318,8 +333,14 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
     };
     for (std::int64_t place = next++; place < resident; place = next++) {
       if (baton) baton->begin(place);
-      run(place, place);
-      while (std::optional<std::int64_t> const index = pending.take()) run(*index, place);
+      if (explorer != nullptr) explorer->begin();
+      auto const next_there = [&] {
+        return explorer != nullptr ? explorer->launch(static_cast<int>(place)) : pending.take();
+      };
+      if (!by_launches || explorer == nullptr) run(place, place);
+      if (by_launches) {
+        while (std::optional<std::int64_t> const index = next_there()) run(*index, place);
+      }
       if (baton) baton->done(place, moved);
     }
   };
@@ -362,6 +383,7 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
   if (mutation) report.marked = mutation->statements();
   report.grid = grid;
   report.open_choices = open_choices;
+  report.special_functions = special_functions;
   report.schedule = {options_.completion, options_.interleaving, options_.seed, options_.choices};
   report.threads = kernel.threads;
   auto const cta_of = [&](std::int64_t cluster, int rank) {

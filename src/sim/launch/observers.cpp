@@ -28,6 +28,7 @@ void Observers::start(Cluster& cluster) {
 }
 
 void Observers::finish(Cluster& cluster) {
+  if (cluster.stepped()) list_->explorer->finish(cluster);
   list_->time.finish();
   if (!cluster.cta(0).counting()) return;
   for (int rank = 0; rank < cluster.ctas(); ++rank) {
@@ -266,7 +267,8 @@ void Observers::waited(Cta& cta, int first_thread, int threads, double until, ch
 void Observers::before(Visible const& what) { list_->explorer->before(what); }
 void Observers::before_exit() { list_->explorer->before_exit(); }
 void Observers::exited(Thread const& thread) { list_->explorer->exit(thread); }
-bool Observers::choose() { return list_->explorer->choose(); }
+bool Observers::choose(Cluster& cluster) { return list_->explorer->choose(cluster); }
+bool Observers::decides() const { return list_->explorer->decides(); }
 double Observers::clock(Thread const& thread) const { return list_->time.clock(thread); }
 
 }  // namespace tegula::sim

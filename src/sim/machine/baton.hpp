@@ -33,6 +33,13 @@ class Baton {
     wait(lock, cluster);
     return moves_ != before;
   }
+  /// Hands the baton to that cluster, which has not ended, and waits for it to come back.
+  void give(std::int64_t cluster, std::int64_t to) {
+    std::unique_lock lock(mutex_);
+    holder_ = to;
+    turn_[static_cast<std::size_t>(to)].notify_one();
+    wait(lock, cluster);
+  }
   /// The cluster has ended.
   void done(std::int64_t cluster, bool moved) {
     std::lock_guard const lock(mutex_);

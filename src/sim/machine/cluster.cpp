@@ -334,7 +334,7 @@ void Cluster::yield() {
 
 /// Every thread waits: what is in flight lands now, at the last moment, where that lets one go on.
 void Cluster::nobody_runs() {
-  if (stepped_ && observers_.choose()) return;
+  if (stepped_ && observers_.choose(*this)) return;
   if (!in_flight_.empty() && in_flight_.land_for_waiters()) return;
   idle_reads_ += kIdleReads / kMostGivenUpWaits;
   if (idle_reads_ <= kIdleReads) {
@@ -362,7 +362,8 @@ void Cluster::watch_read(void const* address, bool shared, SourceLocation where)
                        .cta = -1,
                        .address = reinterpret_cast<std::uintptr_t>(address),
                        .amount = 1});
-  if (!shared) launch_->baton != nullptr ? let_clusters_run() : take_turn(address);
+  if (!shared && !others_run_by_steps())
+    launch_->baton != nullptr ? let_clusters_run() : take_turn(address);
   stuck_reading();
   yield();
 }
@@ -389,6 +390,7 @@ void Cluster::stuck_reading() {
 }
 
 void Cluster::take_turn(void const* address) {
+  if (others_run_by_steps()) return;
   if (launch_->baton != nullptr) {
     if (current_->last_read == address) return;  // who polls lets others run by and by
     bool const others = interleaving_ == Interleaving::round_robin ||
@@ -400,6 +402,9 @@ void Cluster::take_turn(void const* address) {
   launch_->turns->wait_for_turn(index_);
   has_turn_ = true;
 }
+
+/// Who decides step by step who runs decides of other clusters, too.
+bool Cluster::others_run_by_steps() const { return stepped_ && observers_.decides(); }
 
 /// Nobody else of the cluster can run.
 bool Cluster::alone() const {

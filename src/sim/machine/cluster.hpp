@@ -57,6 +57,7 @@ class Cluster {
   Thread& current() const { return *current_; }
   LaunchContext const& launch() const { return *launch_; }
   std::int64_t index() const { return index_; }  ///< in the launch
+  std::int64_t place() const { return place_; }  ///< among those that are there together
   Observers& observers() const { return observers_; }
   /// Somebody keeps time: the thread with the earliest clock runs.
   bool timed() const { return timed_; }
@@ -150,6 +151,7 @@ class Cluster {
   void stuck_reading();
   void let_clusters_run();
   bool alone() const;
+  bool others_run_by_steps() const;
   [[noreturn]] void deadlock(std::string const& reason);
 
   Observers& observers_;

@@ -230,8 +230,11 @@ class Observers {
   /// The current thread is to return from the kernel; it has.
   void before_exit();
   void exited(Thread const& thread);
-  /// Nobody runs. Lets somebody go on; false where that is the machine's business.
-  bool choose();
+  /// Nobody of the cluster runs. Lets somebody go on, of this or of another cluster, and returns
+  /// when somebody of this one does; false where that is the machine's business.
+  bool choose(Cluster& cluster);
+  /// Whether the order of the clusters that are there together is decided so, too.
+  bool decides() const;
   /// A thread's clock.
   double clock(Thread const& thread) const;
 

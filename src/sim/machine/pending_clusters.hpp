@@ -12,6 +12,7 @@ class PendingClusters {
  public:
   PendingClusters(std::int64_t first, std::int64_t end) : next_(first), end_(end) {}
 
+  bool empty() const { return next_ == end_; }
   /// The next one, which waits no longer.
   std::optional<std::int64_t> take() {
     if (next_ == end_) return std::nullopt;

@@ -6,8 +6,8 @@ namespace tegula::sim {
 
 class InFlightGroups;
 
-/// What a thread is about to do that others of its cluster can notice, or that notices what they
-/// have done: where schedules differ.
+/// What a thread is about to do that others of its cluster, or of others, can notice, or that
+/// notices what they have done: where schedules differ.
 struct Visible {
   enum class Kind : std::uint8_t {
     mbarrier_init,  ///< amount: its count
@@ -30,7 +30,8 @@ struct Visible {
     peer_load,  ///< of the shared memory of a CTA of the cluster
     peer_store,
     atomic,
-    reread,  ///< a load of what the thread has read before, again and again
+    reread,          ///< a load of what the thread has read before, again and again
+    launch_request,  ///< asks for a cluster that has not started
   };
   Kind kind;
   int cta = 0;  ///< rank of the CTA whose shared memory or barrier it is; -1: global memory

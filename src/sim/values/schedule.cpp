@@ -11,8 +11,8 @@ namespace tegula::sim {
 namespace {
 
 // What a process is, by the bits 60 and up of its name: a thread, a warp, a warpgroup, an operation
-// in flight.
-constexpr char kProcessLetters[] = "twgo";
+// in flight, a place for clusters.
+constexpr char kProcessLetters[] = "twgop";
 constexpr int kProcessShift = 60;
 constexpr int kIssuerShift = 32;
 constexpr std::uint64_t kIssuerMask = (std::uint64_t{1} << (kProcessShift - kIssuerShift)) - 1;
@@ -83,7 +83,7 @@ Choices Choices::parse(std::string_view text) {
       choices.accesses = word == "access";
     } else if (!word.empty() && !take_choice(word, choices.choices.emplace_back())) {
       throw std::invalid_argument(fmt::format(
-          "'{}' is no choice: it must be STEP:PROCESS, the process t, w or g and a number, or oISSUER.NUMBER",
+          "'{}' is no choice: it must be STEP:PROCESS, the process t, w, g or p and a number, or oISSUER.NUMBER",
           word));
     }
   }

@@ -60,6 +60,8 @@ std::optional<std::string> refusal(TensorMapDescription const& d) {
     return sentence(
         "dtype is {}; TMA moves elements of 8, 16, 32 or 64 bits, and e2m1, e2m3 and e3m2",
         to_string(d.dtype));
+  if (d.mode != TmaMode::tiled)
+    return sentence("mode is im2col; it must be tiled, for no other maps are encoded");
   if (d.rank < 1 || d.rank > 5) return sentence("rank is {}; a tensor map has 1 to 5 axes", d.rank);
   auto const address = reinterpret_cast<std::uintptr_t>(d.address);
   if (d.address == nullptr)

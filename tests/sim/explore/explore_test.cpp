@@ -444,7 +444,7 @@ TEST(Explore, BoundsAreKeptAndTold) {
 }
 
 TEST(Explore, RefusesMoreThanOneClusterAndMoreThanOneLaunch) {
-  EXPECT_THROW(explore<TwoPairs>({}, {}, {2, 1, 1}), std::invalid_argument);
+  EXPECT_THROW(explore<TwoPairs>({}, {}, {33, 1, 1}), std::invalid_argument);
   sim::Machine machine;
   EXPECT_THROW(sim::explore(machine, [] {}), std::invalid_argument);
   Buffers const buffers{static_cast<char*>(machine.allocate(4096, "in")), nullptr};

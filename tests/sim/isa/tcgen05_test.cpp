@@ -372,7 +372,7 @@ TEST(Tcgen05Mma, BitsThatMeanNothingAreRefused) {
   constexpr char const* none = "are none that the simulated machine has";
   expect(refusal_of_bits<Tcgen05Kind::f8f6f4>(f8 | 2u << 7), none);  // no type has number 2
   expect(refusal_of_bits<Tcgen05Kind::f8f6f4>(f8 | 6u << 10), none);
-  expect(refusal_of_bits<Tcgen05Kind::f8f6f4>(f8 | 1u << 2), none);  // sparsity
+  expect(refusal_of_bits<Tcgen05Kind::f8f6f4>(f8 | 1u << 2), "ask for sparsity (tcgen05.mma.sp)");
   expect(refusal_of_bits<Tcgen05Kind::f8f6f4>(f8 | 1u << 3), "the variants are plain");
   expect(refusal_of_bits<Tcgen05Kind::f8f6f4>(f8 | 5u << 7 | 1u << 15),
          "only operands of 8- and 16-bit elements");                 // e2m1, MN-major
