@@ -57,7 +57,8 @@ struct Options {
   Completion completion = Completion::last;
   Interleaving interleaving = Interleaving::one_warp_ahead;
   std::uint64_t seed = 0;
-  /// Replays an order that an exploration has tried, whatever completion, interleaving and seed say.
+  /// Replays an order that an exploration has tried, whatever completion, interleaving and seed
+  /// say.
   std::optional<Choices> choices;
   /// Whether accesses are held against the shadow of memory (never written, copy in flight), and
   /// what a launch is to cover is looked for. Bounds, alignment, divergence and deadlock are
