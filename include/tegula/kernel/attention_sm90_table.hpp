@@ -8,12 +8,13 @@
 namespace tegula {
 
 namespace detail {
-/// Three consumers keep the tensor cores busy without taking turns: while one computes
-/// exponentials, one of the two others multiplies, whatever their order.
+/// The tile with consumers that take no turns at the tensor cores.
 constexpr AttentionSm90Config without_turns(AttentionSm90Config tile) {
   tile.overlap = AttentionOverlap::intra_warpgroup;
   return tile;
 }
+/// Three consumers keep the tensor cores busy without taking turns: while one computes
+/// exponentials, one of the two others multiplies, whatever their order.
 constexpr AttentionSm90Config three_consumers(AttentionSm90Config tile) {
   tile.consumers = 3;
   return without_turns(tile);
