@@ -40,37 +40,38 @@ struct GemmSm90CostModel {
   double multiply_adds_per_cycle =
       2048;  ///< of an SM, for 16-bit operands: wgmma m64n256k16 takes 128 cycles
   double operand_bytes_per_cycle =
-      92.2;  ///< that wgmma reads from shared memory: what narrow tiles wait for
+      105;  ///< that wgmma reads from shared memory: what narrow tiles wait for
   // Loads.
-  double sm_bytes_per_cycle = 138;    ///< that one SM takes from L2
-  double basic_share = 1.08;          ///< of those, where one consumer computes
-  double idle_gain = 1.98;            ///< more of those, for each part of the SMs that is idle
-  double multicast_cost = 1.3;        ///< of bytes that come by multicast, of those that do not
+  double sm_bytes_per_cycle = 139;    ///< that one SM takes from L2
+  double basic_share = 1.12;          ///< of those, where one consumer computes
+  double idle_gain = 1.85;            ///< more of those, for each part of the SMs that is idle
+  double multicast_cost = 1.06;       ///< of bytes that come by multicast, of those that do not
   double cooperative_fetch = 1.1;     ///< times as long, where both consumers wait for a stage
-  double zero_row_cycles = 2.65;      ///< of TMA, for a row of zeros in a box
-  double l2_bytes_per_cycle = 10030;  ///< from L2 to all SMs
-  double merged = 0.137;              ///< the part of repeated reads that does not reach L2
-  double straddling = 1.51;   ///< times as many bytes, of rows that begin inside a line of L2
-  double sector = 2.05;       ///< times as many again, of rows that begin inside a sector
-  double dram_share = 0.906;  ///< of the memory's bandwidth
-  double fetch_latency_cycles = 2280;  ///< until a stage's loads have arrived, at the worst
-  double late_loss = 0.399;  ///< of the main loop, by the share of that time not run ahead
+  double clustered_fetch = 1.11;      ///< times as long, where CTAs wait for their peers' loads
+  double zero_row_cycles = 1.97;      ///< of TMA, for a row of zeros in a box
+  double l2_bytes_per_cycle = 10090;  ///< from L2 to all SMs
+  double merged = 0.212;              ///< the part of repeated reads that does not reach L2
+  double straddling = 1.43;   ///< times as many bytes, of rows that begin inside a line of L2
+  double sector = 2.02;       ///< times as many again, of rows that begin inside a sector
+  double dram_share = 0.926;  ///< of the memory's bandwidth
+  double fetch_latency_cycles = 2150;  ///< until a stage's loads have arrived, at the worst
+  double late_loss = 0.387;  ///< of the main loop, by the share of that time not run ahead
   // Beginning and end.
-  double launch_us = 3.41;           ///< of an empty kernel, and the way to its first load
-  double cluster_us = 0.0417;        ///< more, for clusters of two CTAs; for four twice as much
-  double second_us = 0.252;          ///< more, where there are more CTAs than SMs
-  double fill_us = 1.53;             ///< until the first tiles of A and B have arrived
-  double step_us = 0.0169;           ///< of a step along K, whatever it does
-  double epilogue_us = 1.44;         ///< for 128 accumulators a thread, the most there are
-  double least_epilogue_us = 0.283;  ///< for none
-  double transposed_us = 1.45;       ///< more, for 128 accumulators a thread, where D is transposed
-  double one_buffer_us = 2.0;        ///< more, where a warp has one buffer for D, not two
+  double launch_us = 3.21;           ///< of an empty kernel, and the way to its first load
+  double cluster_us = 0.0327;        ///< more, for clusters of two CTAs; for four twice as much
+  double second_us = 0.263;          ///< more, where there are more CTAs than SMs
+  double fill_us = 1.45;             ///< until the first tiles of A and B have arrived
+  double step_us = 0.0229;           ///< of a step along K, whatever it does
+  double epilogue_us = 1.28;         ///< for 128 accumulators a thread, the most there are
+  double least_epilogue_us = 0.391;  ///< for none
+  double transposed_us = 1.5;        ///< more, for 128 accumulators a thread, where D is transposed
+  double one_buffer_us = 1.33;       ///< more, where a warp has one buffer for D, not two
   double read_c_us = 1.0;            ///< more, for 128 accumulators a thread, where beta is not 0
-  double store_tb_per_s = 3.11;      ///< that L2 takes from all SMs
-  double reduction_us = 0.147;       ///< more, where CTAs share K
-  double reduction_cta_us = 0.035;   ///< more, for each of the CTAs that share a tile's K
-  double reduction_tile_us = 2.97;   ///< more, for 128 accumulators of each of them
-  double relaunch_us = 1.37;         ///< more, for each further wave of such clusters
+  double store_tb_per_s = 3.56;      ///< that L2 takes from all SMs
+  double reduction_us = 0.125;       ///< more, where CTAs share K
+  double reduction_cta_us = 0.0381;  ///< more, for each of the CTAs that share a tile's K
+  double reduction_tile_us = 3.92;   ///< more, for 128 accumulators of each of them
+  double relaunch_us = 1.26;         ///< more, for each further wave of such clusters
   // Tiles of two widths, which share fewer operands with their neighbours.
   /// of the tensor cores' time, that memory may take at most
   double fitted_dram_cooperative = 0.455;
@@ -81,7 +82,7 @@ struct GemmSm90CostModel {
   double fitted_yield_pingpong = 0.359;
   // What hides and what does not.
   double uneven_loss =
-      0.468;  ///< of memory's time, where it takes the longest, by the idle share of several waves
+      0.382;  ///< of memory's time, where it takes the longest, by the idle share of several waves
   double overlap_loss = 0.305;  ///< of what hides under something longer, the share that does not
   // Meetings that keep the clusters in step.
   int lockstep_steps = 64;  ///< of K, from one to the next

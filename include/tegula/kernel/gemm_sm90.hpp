@@ -268,7 +268,7 @@ template <GemmSm90Config C> struct GemmSm90 {
         sums.meet();  // no CTA's wgmma reads its stages any more, where the sums come to lie
         sums.give(tCrC);
         sums.wait();
-        auto tCrD = sums.reduce();
+        auto tCrD = sums.reduce(tCrC);
         epilogue.store(tCrD, m, work.n + share * share_n, work.batch, narrow);
       } else {
         epilogue.store(tCrC, m, work.n, work.batch, narrow);

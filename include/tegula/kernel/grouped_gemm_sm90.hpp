@@ -271,7 +271,7 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
         sums.wait_ready(turn);
         sums.give(tCrC[0]);
         sums.wait(turn);
-        auto tCrD = sums.reduce();
+        auto tCrD = sums.reduce(tCrC[0]);
         RowEpilogue<Out, Mma>{p.out, tile.group, thread}.store(
             tCrD, tile.m, tile.m_end, first_column(tile) + cluster_cta_rank() * share_n);
       }

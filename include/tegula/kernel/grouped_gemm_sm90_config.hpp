@@ -109,7 +109,7 @@ constexpr int store_bytes(GroupedGemmSm90Config const& c) {
 }
 /// ... those of the sums that a cluster's CTAs give to one, f32, ...
 constexpr int sum_bytes(GroupedGemmSm90Config const& c) {
-  return c.split_k > 1 ? 4 * c.block_m * c.block_n : 0;
+  return 4 * c.block_m * epilogue_n(c) * (c.split_k - 1);
 }
 /// ... and how many stages an H100's shared memory holds, 228 KB an SM less 1 KB for each CTA: 2 KB
 /// are left for barriers and alignment.

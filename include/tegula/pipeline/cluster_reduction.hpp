@@ -17,11 +17,12 @@ namespace tegula {
 ///
 ///     ready: from the warps of every CTA of the tile, to the threads of this CTA:
 ///            the memory of all their sums is free
-///     given: from the st_async of every CTA of the tile, this one too, to the threads of this
-///            CTA: the sums of this CTA's columns are there
+///     given: from the st_async of every other CTA of the tile to the threads of this CTA:
+///            their sums of this CTA's columns are there
 ///
 /// Each thread reads what the threads of its own number wrote, so sums need no layout but
-/// registers'. Threads are numbered from 0 to Threads - 1.
+/// registers'. A CTA's sums of its own columns stay there: what goes from CTA to CTA sets the pace.
+/// Threads are numbered from 0 to Threads - 1.
 ///
 /// Either once in a launch, where the memory had another use before: meet, give, wait, reduce. Or
 /// once for each of several tiles, numbered by `turn`, in memory of its own: but for the first
@@ -35,8 +36,8 @@ template <class Sums, class Share, int Ctas, int Threads, int Tiles = 1> class C
   static_assert(Share::template extent<1> == rows && vectors % rows == 0);
 
  public:
-  /// (value, vector of four, thread, CTA that it comes from)
-  using Tile = SharedTile<float, layout(tuple(4, vectors, Threads, Ctas),
+  /// (value, vector of four, thread, other CTA that it comes from)
+  using Tile = SharedTile<float, layout(tuple(4, vectors, Threads, Ctas - 1),
                                         tuple(1, 4 * Threads, 4, 4 * Threads * vectors))>;
   struct Barriers {
     Mbarrier ready;
@@ -83,20 +84,21 @@ template <class Sums, class Share, int Ctas, int Threads, int Tiles = 1> class C
       mbarrier_wait_parity(shared_address(&barriers_.ready, where), (turn - 1) % 2, where);
   }
 
-  /// Sends each CTA of the cluster, this one too, its share of this CTA's sums, after meet() or
-  /// wait_ready().
+  /// Sends each other CTA its share of this CTA's sums, after meet() or wait_ready().
   TEGULA_DEVICE void give(Sums const& sums,
                           SourceLocation where = SourceLocation::current()) const {
-    auto const own = tensor(tile_, where)(_, _, thread_, rank_ / Tiles, where);  // (4, vectors)
     SharedAddr const given = shared_address(&barriers_.given, where);
+    int const share = rank_ / Tiles;
 #pragma unroll
     for (int cta = 0; cta < Ctas; ++cta) {
+      if (cta == share) continue;
+      auto const own =
+          tensor(tile_, where)(_, _, thread_, slot(share, cta), where);  // (4, vectors)
       auto const theirs = in_peer(own, rank_of(cta), where);
       SharedAddr const their_given = mapa(given, rank_of(cta), where);
 #pragma unroll
       for (int i = 0; i < vectors; ++i) {
-        int const first =
-            Sums::flat(4 * (cta * vectors_of_row + i % vectors_of_row), i / vectors_of_row, 0);
+        int const first = first_of(cta, i);
         Vector<float, 4> const values = {{sums(first, where), sums(first + 1, where),
                                           sums(first + 2, where), sums(first + 3, where)}};
         st_async(theirs.at(where, 0, i), values, their_given, where);
@@ -104,29 +106,45 @@ template <class Sums, class Share, int Ctas, int Threads, int Tiles = 1> class C
     }
   }
 
-  /// Waits for the sums of all CTAs.
+  /// Waits for the sums of the other CTAs.
   TEGULA_DEVICE void wait(int turn = 0, SourceLocation where = SourceLocation::current()) const {
     mbarrier_wait_parity(shared_address(&barriers_.given, where), turn % 2, where);
   }
 
-  /// The sums of all CTAs, added in the order of K, of the columns that this CTA finishes.
-  TEGULA_DEVICE Share reduce(SourceLocation where = SourceLocation::current()) const {
-    auto const parts = tensor(tile_, where)(_, _, thread_, _, where);  // (4, vectors, CTAs)
+  /// The sums of all CTAs, this one's among them, added in the order of K, of the columns that this
+  /// CTA finishes.
+  TEGULA_DEVICE Share reduce(Sums const& sums,
+                             SourceLocation where = SourceLocation::current()) const {
+    int const share = rank_ / Tiles;
     Share result;
     clear(result, where);
 #pragma unroll
-    for (int i = 0; i < vectors; ++i) {
+    for (int cta = 0; cta < Ctas; ++cta) {
+      if (cta == share) {
 #pragma unroll
-      for (int cta = 0; cta < Ctas; ++cta) {
-        auto const part = ld_shared<Vector<float, 4>>(parts.at(where, 0, i, cta), where);
+        for (int i = 0; i < Share::size; ++i)
+          result(i, where) += sums(first_of(cta, i / 4) + i % 4, where);
+      } else {
+        auto const part = tensor(tile_, where)(_, _, thread_, slot(cta, share), where);
 #pragma unroll
-        for (int j = 0; j < 4; ++j) result(4 * i + j, where) += part.data[j];
+        for (int i = 0; i < vectors; ++i) {
+          auto const values = ld_shared<Vector<float, 4>>(part.at(where, 0, i), where);
+#pragma unroll
+          for (int j = 0; j < 4; ++j) result(4 * i + j, where) += values.data[j];
+        }
       }
     }
     return result;
   }
 
  private:
+  /// Where the sums of the CTA with share `from` lie in the CTA that finishes the columns `to`.
+  TEGULA_DEVICE static constexpr int slot(int from, int to) { return from < to ? from : from - 1; }
+  /// A thread's first value of a vector of a CTA's columns.
+  TEGULA_DEVICE static constexpr int first_of(int cta, int vector) {
+    return Sums::flat(4 * (cta * vectors_of_row + vector % vectors_of_row), vector / vectors_of_row,
+                      0);
+  }
   /// The rank of the CTA that has a share of this CTA's tile.
   TEGULA_DEVICE int rank_of(int share) const { return rank_ % Tiles + Tiles * share; }
 

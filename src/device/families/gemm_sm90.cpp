@@ -171,7 +171,7 @@ GemmChoice FamilyTraits<GemmSm90Family>::predict(GemmArguments const& arguments,
   if (g.beta != 0) epilogue += part * model.read_c_us;
   if (c.split_k > 1)
     epilogue += model.reduction_us + model.reduction_cta_us * c.split_k +
-                part * c.split_k * model.reduction_tile_us;
+                part * (c.split_k - 1) * model.reduction_tile_us;
   // Tiles that an SM works on at a time: one's epilogue lies under the others' main loops.
   int const at_once = pingpong ? 2 : c.min_ctas_per_sm;
 
@@ -256,6 +256,7 @@ GemmChoice FamilyTraits<GemmSm90Family>::predict(GemmArguments const& arguments,
   result.tensor = share * main;
   result.l2 = std::max(from_l2 / (model.l2_bytes_per_cycle * cycles_per_us), share * fetch);
   if (cooperative) result.l2 *= model.cooperative_fetch;
+  if (c.cluster_m * c.cluster_n > 1) result.l2 *= model.clustered_fetch;
   result.dram = memory;
   double const fetched_in = std::max(result.l2, result.dram);
   // Memory is kept less busy by those SMs that have a tile in the last of several waves.

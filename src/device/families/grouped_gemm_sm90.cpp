@@ -141,7 +141,7 @@ GroupedGemmChoice Traits::predict(GroupedGemmArguments const& arguments,
   double const part = static_cast<double>(c.block_m) / consumers(c) * epilogue_n(c) / 128 / 128;
   double epilogue = promoted.least_epilogue_us + part * promoted.epilogue_us;
   if (c.split_k > 1)
-    epilogue += promoted.reduction_us + part * c.split_k * promoted.reduction_tile_us;
+    epilogue += promoted.reduction_us + part * (c.split_k - 1) * promoted.reduction_tile_us;
   cost.epilogue = cost.waves * epilogue;
   double const longest = std::max({cost.tensor, cost.l2, cost.dram});
   cost.total = promoted.launch_us + model.fill_us + longest + cost.epilogue +
