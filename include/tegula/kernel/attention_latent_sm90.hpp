@@ -142,7 +142,7 @@ requires(C.latent) struct AttentionSm90<C> {
       role.queue.init();
       fence_mbarrier_init();
     }
-    clear_unused_rows<C>(p.serving, tensor(smem.q), threads);
+    clear_unused_rows<C>(p.packed, tensor(smem.q), threads);
     griddepcontrol_wait();  // the launch before this one has written Q, K, lengths and pages
     cta::sync();            // the barriers are known to all who use them
 
@@ -170,7 +170,7 @@ requires(C.latent) struct AttentionSm90<C> {
             role.k.next();
           };
           fetch_k(blocks.last - 1);  // its stage is free before that of Q
-          loads.rows(0, tensor(role.smem.q), role.ring_q.acquire(role.q, loads.q_bytes(p)));
+          loads.rows(0, tensor(role.smem.q), role.ring_q.acquire(role.q, bytes_of_rows<C>(p.packed)));
           role.q.next();
 #pragma unroll 1
           for (int n = blocks.last - 1; n >= blocks.first; --n) {

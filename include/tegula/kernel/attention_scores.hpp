@@ -48,7 +48,7 @@ TEGULA_DEVICE void add_to(Fragment<float, M>& total, int first, Fragment<float, 
 
 /// S of block n of BlockN keys, as the softmax wants it: capped where softcap_scale is not 0, and
 /// -inf where a row does not see a key. By all threads of the tiled MMA whose accumulators S are;
-/// their first row is rows.first, and rows.position(i) says where row i stands.
+/// rows.position(i) says where row i of them stands.
 template <class Mma, Exponential E, int BlockN, class Rows, class M>
 TEGULA_DEVICE void cap_and_mask(AttentionMask const& all, KeyBlocks const& blocks, Rows const& rows,
                                 int n, float softcap_scale, Fragment<float, M>& tSrS) {
@@ -61,7 +61,7 @@ TEGULA_DEVICE void cap_and_mask(AttentionMask const& all, KeyBlocks const& block
   }
   AttentionMask const mask = all;
   auto const hide = [&](auto hidden) {
-    Coordinate const origin{rows.first, n * BlockN};
+    Coordinate const origin{0, n * BlockN};
     for_each(tSrS, Mma{thread_idx_here() % Mma::threads}.origin_c() + origin,
              [&](float& s, Index i, Index key) {
                if (hidden(rows.position(i), key)) s = -kInfinity;

@@ -68,7 +68,6 @@ template <AttentionSm90Config C> struct AttentionSm90 {
   static constexpr bool takes_turns = tegula::takes_turns(C);
   using Tiles = AttentionTiles<C>;
   using Work = typename Tiles::Work;
-  using Rows = typename Tiles::Rows;
   using Producer = AttentionProducer<C>;
   using Queue = TileQueue<2, 4 * C.consumers + Producer::readers + V::warps, typename Tiles::Tile>;
   // Named barriers: of those who clear V's tail, and from here of each consumer.
@@ -156,10 +155,9 @@ template <AttentionSm90Config C> struct AttentionSm90 {
       role.queue.init();
       fence_mbarrier_init();
     }
-    if constexpr (C.serving) {
-      clear_unused_rows<C>(p.serving, tensor(smem.q), threads);
+    clear_unused_rows<C>(p.packed, tensor(smem.q), threads);
+    if constexpr (C.serving)
       griddepcontrol_wait();  // the launch before this one has written Q, K, V, lengths and pages
-    }
     cta::sync();  // the barriers are known to all who use them
 
     if (warp / 4 != 0) {
@@ -241,7 +239,7 @@ template <AttentionSm90Config C> struct AttentionSm90 {
   /// O = P V over the blocks of keys that the consumer's rows see, from the last to the first, with
   /// P the numerators of the softmax.
   TEGULA_DEVICE static void multiply(Params const& p, Roles& role, int group,
-                                     AttentionMask const& mask, Rows const& rows,
+                                     AttentionMask const& mask, PackedRows const& rows,
                                      KeyBlocks const& blocks, float descale, Softmax& softmax,
                                      AccumulatorO& tOrO) {
     auto const& ring_k = role.ring_k;
