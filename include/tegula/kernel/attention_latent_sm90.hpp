@@ -215,6 +215,7 @@ requires(C.latent) struct AttentionSm90<C> {
     auto const tSsQ = MmaS{}.partition_a(tensor(role.smem.q));  // (1, MMA_K)
     AccumulatorS tSrS;                                          // (MMA, 1, 1)
     typename MmaLeft::template FragmentA<C.block_n> tOrP;       // (MMA, 1, MMA_K)
+    RowPositions<MmaS> const positions{work.rows(0)};
     float factor[Softmax::rows];
     auto const start_scores = [&](int stage) {  // S = Q K, as a group of its own
       gemm(MmaS{}, tSsQ, MmaS{}.partition_b(tensor(role.smem.keys[stage].k)), tSrS, false);
@@ -223,7 +224,7 @@ requires(C.latent) struct AttentionSm90<C> {
     auto const start_output = [&](int n) {  // once S has come: P, and O += P V
       wgmma_wait_group<0>();
       wgmma_pin(tSrS);
-      cap_and_mask<MmaS, C.exponential, C.block_n>(work.mask(), blocks, work.rows(0), n,
+      cap_and_mask<MmaS, C.exponential, C.block_n>(work.mask(), blocks, positions, n,
                                                    p.softcap_scale, tSrS);
       bool const grown = softmax.follow_and_exponentiate(tSrS, factor);
       copy(MmaLeft::template operand_a<detail::Unpermuted<C.block_n>>(MmaS{}, tSrS), tOrP);

@@ -259,6 +259,7 @@ template <AttentionSm100Config C> struct AttentionSm100 : AttentionSm100Parts<C>
     for (auto tile = role.queue.get(); Tiles::is_tile(tile); tile = role.queue.get()) {
       Work const work{p, tile};
       KeyBlocks const blocks = work.blocks_of(t);
+      RowPositions<RowsS> const positions{work.rows(t)};
       float const descale = descale_of<scaled>(p, work).scores;
       Softmax softmax{p.softcap_scale != 0.0f ? p.scale : p.scale * descale};
 #pragma unroll 1
@@ -268,7 +269,7 @@ template <AttentionSm100Config C> struct AttentionSm100 : AttentionSm100Parts<C>
         copy(own_s, tSrS);
         tcgen05_wait_ld();
         tcgen05_pin(tSrS);
-        cap_and_mask<RowsS, C.exponential, block_n>(work.mask(), blocks, work.rows(t), n,
+        cap_and_mask<RowsS, C.exponential, block_n>(work.mask(), blocks, positions, n,
                                                     p.softcap_scale * descale, tSrS);
         float scale_o;
         softmax.follow(tSrS, 0, scale_o);

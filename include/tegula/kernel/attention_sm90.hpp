@@ -261,6 +261,7 @@ template <AttentionSm90Config C> struct AttentionSm90 {
       else
         return &tOrO;
     }();
+    RowPositions<MmaS> const positions{rows};
     float factor[Softmax::rows];
     constexpr bool all = C.beneath == 4;  // columns of P before the wait for O
     constexpr int beneath = all ? Softmax::columns : Softmax::columns * C.beneath / 8 * 2;
@@ -296,7 +297,7 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     };
     auto const softmax_of = [&](int n) {  // once S has come: P, but for its registers
       wgmma_pin(tSrS);
-      cap_and_mask<MmaS, C.exponential, C.block_n>(mask, blocks, rows, n, p.softcap_scale * descale,
+      cap_and_mask<MmaS, C.exponential, C.block_n>(mask, blocks, positions, n, p.softcap_scale * descale,
                                                    tSrS);
       bool const grown = softmax.template follow_and_exponentiate<beneath>(tSrS, factor);
       // No sum of exponentials is negative, but ptxas does not know it. So it does not put these
