@@ -146,19 +146,25 @@ using AttentionLoads = std::conditional_t<C.serving, SequenceLoads<C>, HeadLoads
 template <auto C, class S, int Stages = q_stages(C), int Rows = consumer_rows(C)>
 TEGULA_DEVICE void clear_unused_rows(PackedHeads const& packed, S const& sQ, int threads,
                                      SourceLocation where = SourceLocation::current()) {
-  constexpr int piece = 128 / bits(C.dtype), pieces = C.head_dim / piece;
-  int const used = packed.rows();
-  int const count = (Rows - used) * pieces;
+  // A box at a time, whose rows follow each other in memory: lanes that write meet in no bank.
+  constexpr TmaBoxes boxes = kBoxesOfRows<C>;
+  constexpr int piece = 128 / bits(C.dtype), pieces = boxes.box_k / piece;
+  int const used = packed.rows(), count = (Rows - used) * pieces;
+  if (count == 0) return;
+#pragma unroll 1
+  for (int box = 0; box < boxes.boxes_k; ++box) {
 #pragma unroll
-  for (int stage = 0; stage < Stages; ++stage) {
-    for (int i = thread_idx_here(); i < count; i += threads) {
-      auto const place = [&](auto... of_stage) {
-        return sQ.at(where, used + i / pieces, i % pieces * piece, of_stage...);
-      };
-      if constexpr (Stages == 1)
-        st_shared(place(), RegisterBits<16>{}, where);
-      else
-        st_shared(place(stage), RegisterBits<16>{}, where);
+    for (int stage = 0; stage < Stages; ++stage) {
+      for (int i = thread_idx_here(); i < count; i += threads) {
+        auto const place = [&](auto... of_stage) {
+          int const column = box * boxes.box_k + i % pieces * piece;
+          return sQ.at(where, used + i / pieces, column, of_stage...);
+        };
+        if constexpr (Stages == 1)
+          st_shared(place(), RegisterBits<16>{}, where);
+        else
+          st_shared(place(stage), RegisterBits<16>{}, where);
+      }
     }
   }
   fence_proxy_async_shared(where);  // before the tensor core reads them

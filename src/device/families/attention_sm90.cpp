@@ -113,8 +113,15 @@ AttentionSm90Params FamilyTraits<AttentionSm90Family>::lower(Machine const& mach
                                                              AttentionChoice const& choice) {
   AttentionArguments const a = with_defaults(arguments);
   AttentionSm90Config const& c = configuration(attention_sm90, choice.configuration);
+  return lower(machine, a, c, c.serving ? 1 : group(a, c, machine.properties()));
+}
+
+AttentionSm90Params FamilyTraits<AttentionSm90Family>::lower(Machine const& machine,
+                                                             AttentionArguments const& arguments,
+                                                             AttentionSm90Config const& c,
+                                                             int dense_group) {
+  AttentionArguments const a = with_defaults(arguments);
   AttentionSm90Params p = attention_params(a);
-  int const dense_group = c.serving ? 1 : group(a, c, machine.properties());
   lower_operands(machine, a, c.serving, dense_group, serving_tile(c),
                  {tma_boxes(q_tile(c)), tma_boxes(k_tile(c)), tma_boxes(loaded_v_tile(c))}, p);
   return p;

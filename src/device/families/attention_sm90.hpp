@@ -57,6 +57,9 @@ template <> struct FamilyTraits<AttentionSm90Family> {
 
   static AttentionSm90Params lower(Machine const& machine, AttentionArguments const& a,
                                    AttentionChoice const& choice);
+  /// The same of a configuration, whose tiles pack `dense_group` heads if it is not `serving`.
+  static AttentionSm90Params lower(Machine const& machine, AttentionArguments const& a,
+                                   AttentionSm90Config const& c, int dense_group);
 
   /// The blocks of rows are dealt out dynamically where some take longer than others.
   static void on_stream(AttentionSm90Params& p, void* workspace) {
