@@ -222,8 +222,8 @@ TEST(Selection, PacksADivisorOfTheHeadsThatShareKeys) {
 
 TEST(Selection, PacksNoHeadsThatTmaCannotAddress) {
   AttentionArguments a = dense(21, 24, 2, 92, 64);
-  // Twelve heads are 2^40 bytes apart, two are not.
-  a.q_stride = TokenStrides{64, 24 * 64, (std::int64_t{1} << 39) / 12};
+  // Twelve heads are 2^40 bytes and more apart, six are not.
+  a.q_stride = TokenStrides{64, 24 * 64, (std::int64_t{1} << 39) / 12 + 8};
   EXPECT_TRUE(device::can_pack(with_defaults(a), 6));
   EXPECT_FALSE(device::can_pack(with_defaults(a), 12)) << "there are two groups of them";
   a.q_stride->head = (std::int64_t{1} << 39) - 8;
