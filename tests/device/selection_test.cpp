@@ -237,12 +237,12 @@ TEST(Selection, CountsTheBlocksOfKeysOfAllTiles) {
   std::mt19937 random(1);
   auto const up_to = [&](int most) { return static_cast<std::int64_t>(random() % most) + 1; };
   for (int i = 0; i < 2000; ++i) {
-    AttentionArguments a = dense(1, 4, 1, up_to(1000), 64, i % 3 == 1);
+    PackedHeads const packed(static_cast<int>(up_to(64)), 64);
+    AttentionArguments a = dense(1, packed.group, 1, up_to(1000), 64, i % 3 == 1);
     a.seq_k = up_to(1000);
     if (i % 3 == 2 || i % 5 == 0) a.window_left = up_to(600) - 1;
     if (i % 3 == 2) a.window_right = up_to(600) - 1;
     a = with_defaults(a);
-    PackedHeads const packed(static_cast<int>(up_to(64)), 64);
     int const consumers = 1 + i % 3, block_n = 16 * static_cast<int>(up_to(10)),
               positions = consumers * packed.positions;
     AttentionMask const mask = device::mask_of(a);
