@@ -16,7 +16,7 @@ struct AttentionCase {
   std::array<int, 2> keys = {};  ///< of each sequence; of one length: both
   bool causal = false;
   bool packs = false;  ///< heads that share keys; a serving configuration does so always
-  int page_size = 0;  ///< 0: not in pages
+  int page_size = 0;   ///< 0: not in pages
   int part_blocks = AttentionMask::unlimited;
   int ctas = 1;
   std::uint64_t lanes_seed = 0;  ///< where not 0: lanes run one by one, in random order
@@ -185,8 +185,8 @@ class AttentionBench {
     int const group = config.serving || case_.packs ? sharing : 1;
     p.packed = PackedHeads(group, kAttentionConsumerRows);
     p.heads_per_kv_head = Divisor(sharing / group);
-    p.q = map_queries(
-        bench_.input("Q", config.dtype, q_row, case_.queries * kBatch, q_row), p.packed);
+    p.q = map_queries(bench_.input("Q", config.dtype, q_row, case_.queries * kBatch, q_row),
+                      p.packed);
     if (config.serving) {
       serve(p);
     } else {
@@ -252,15 +252,14 @@ class AttentionBench {
   TensorMap map_queries(void const* memory, PackedHeads const& packed) const {
     TmaBoxes const boxes = tma_boxes(q_tile(case_.config));
     std::int64_t const dim = case_.config.head_dim, row = dim * bits(case_.config.dtype) / 8;
-    return sim::encode({.dtype = case_.config.dtype,
-                        .rank = 5,
-                        .address = memory,
-                        .extents = {dim, packed.group, case_.queries, case_.heads / packed.group,
-                                    kBatch},
-                        .strides = {row, row * case_.heads, row * packed.group,
-                                    row * case_.heads * case_.queries},
-                        .box = {boxes.box(0), packed.group, packed.positions, 1, 1},
-                        .swizzle = boxes.swizzle});
+    return sim::encode(
+        {.dtype = case_.config.dtype,
+         .rank = 5,
+         .address = memory,
+         .extents = {dim, packed.group, case_.queries, case_.heads / packed.group, kBatch},
+         .strides = {row, row * case_.heads, row * packed.group, row * case_.heads * case_.queries},
+         .box = {boxes.box(0), packed.group, packed.positions, 1, 1},
+         .swizzle = boxes.swizzle});
   }
 
   void serve(AttentionSm90Params& p) {

@@ -228,8 +228,7 @@ TEST(Selection, PacksNoHeadsThatTmaCannotAddress) {
   EXPECT_FALSE(device::can_pack(with_defaults(a), 12)) << "there are two groups of them";
   a.q_stride->head = (std::int64_t{1} << 39) - 8;
   EXPECT_FALSE(device::can_pack(with_defaults(a), 2));
-  EXPECT_EQ(DenseTraits::group(with_defaults(a), AttentionSm90Family::table[0], kDevice),
-            1);
+  EXPECT_EQ(DenseTraits::group(with_defaults(a), AttentionSm90Family::table[0], kDevice), 1);
 }
 
 // The sum in closed form against the tiles one by one.

@@ -121,8 +121,7 @@ TEST(AttentionSm90Packed, GivesZeroAndMinusInfinityToRowsThatSeeNoKey) {
   AttentionChoice const choice =
       choose_attention({.heads = 7, .kv_heads = 1, .seq_q = 90, .seq_k = 3, .head_dim = 64},
                        test_machine().properties(), {.kernel = attention_sm90});
-  AttentionResult const r =
-      expect_packed_correct(test_machine(), p, choice.configuration, 7);
+  AttentionResult const r = expect_packed_correct(test_machine(), p, choice.configuration, 7);
   for (int head = 0; head < p.heads; ++head)
     EXPECT_EQ(r.lse[static_cast<std::size_t>(head * p.seq_q)], -__builtin_inff());
 }
@@ -144,10 +143,10 @@ TEST(AttentionSm90Packed, IsTheSameFromRunToRunAndAtEverySchedule) {
       AttentionResult const r = run_by(machine, p, [&](AttentionArguments const& a) {
         AttentionChoice const choice =
             choose_attention(a, machine.properties(), {.kernel = attention_sm90});
-        EXPECT_EQ(Traits::group(with_defaults(a),
-                                configuration(attention_sm90, choice.configuration),
-                                machine.properties()),
-                  3);
+        EXPECT_EQ(
+            Traits::group(with_defaults(a), configuration(attention_sm90, choice.configuration),
+                          machine.properties()),
+            3);
         attention(machine, a, choice);
       });
       if (!first) {

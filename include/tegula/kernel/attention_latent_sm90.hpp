@@ -161,23 +161,24 @@ requires(C.latent) struct AttentionSm90<C> {
  private:
   /// The producer, one thread.
   TEGULA_DEVICE static void produce(Params const& p, Roles& role) {
-    deal_tiles<Tiles>(
-        p, role.queue, [&](Work const& work, KeyBlocks const& blocks, auto const& take_next) {
-          AttentionLoads<C> const loads{p, work};
-          auto const fetch_k = [&](int n) {
-            SharedAddr const full = role.ring_k.acquire(role.k, k_bytes);
-            loads.keys(n, tensor(role.smem.keys[role.k.stage].k), full);
-            role.k.next();
-          };
-          fetch_k(blocks.last - 1);  // its stage is free before that of Q
-          loads.rows(0, tensor(role.smem.q), role.ring_q.acquire(role.q, bytes_of_rows<C>(p.packed)));
-          role.q.next();
+    deal_tiles<Tiles>(p, role.queue,
+                      [&](Work const& work, KeyBlocks const& blocks, auto const& take_next) {
+                        AttentionLoads<C> const loads{p, work};
+                        auto const fetch_k = [&](int n) {
+                          SharedAddr const full = role.ring_k.acquire(role.k, k_bytes);
+                          loads.keys(n, tensor(role.smem.keys[role.k.stage].k), full);
+                          role.k.next();
+                        };
+                        fetch_k(blocks.last - 1);  // its stage is free before that of Q
+                        loads.rows(0, tensor(role.smem.q),
+                                   role.ring_q.acquire(role.q, bytes_of_rows<C>(p.packed)));
+                        role.q.next();
 #pragma unroll 1
-          for (int n = blocks.last - 1; n >= blocks.first; --n) {
-            if (n == takes_next_at(blocks)) take_next();
-            if (n > blocks.first) fetch_k(n - 1);
-          }
-        });
+                        for (int n = blocks.last - 1; n >= blocks.first; --n) {
+                          if (n == takes_next_at(blocks)) take_next();
+                          if (n > blocks.first) fetch_k(n - 1);
+                        }
+                      });
   }
 
   /// Warpgroup 0, `scores`, or 1, `values`: its columns of O of every tile.

@@ -158,7 +158,7 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     clear_unused_rows<C>(p.packed, tensor(smem.q), threads);
     if constexpr (C.serving)
       griddepcontrol_wait();  // the launch before this one has written Q, K, V, lengths and pages
-    cta::sync();  // the barriers are known to all who use them
+    cta::sync();              // the barriers are known to all who use them
 
     if (warp / 4 != 0) {
       if constexpr (C.consumers > 1) setmaxnreg_inc<consumer_registers>();
@@ -297,8 +297,8 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     };
     auto const softmax_of = [&](int n) {  // once S has come: P, but for its registers
       wgmma_pin(tSrS);
-      cap_and_mask<MmaS, C.exponential, C.block_n>(mask, blocks, positions, n, p.softcap_scale * descale,
-                                                   tSrS);
+      cap_and_mask<MmaS, C.exponential, C.block_n>(mask, blocks, positions, n,
+                                                   p.softcap_scale * descale, tSrS);
       bool const grown = softmax.template follow_and_exponentiate<beneath>(tSrS, factor);
       // No sum of exponentials is negative, but ptxas does not know it. So it does not put these
       // off until after the wait for O, which they are to run beneath.

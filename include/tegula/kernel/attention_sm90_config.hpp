@@ -175,17 +175,17 @@ struct AttentionServing {
   int most_blocks = AttentionMask::unlimited;  ///< that a tile's rows see, by the window
   int partial_rows = 0;                        ///< of a consumer in `partial`
   float* partial = nullptr;
-  std::uint32_t* arrivals = nullptr;           ///< zeros, which the launch leaves 0
+  std::uint32_t* arrivals = nullptr;  ///< zeros, which the launch leaves 0
 };
 
 /// What the Hopper attention kernel is launched with: O = softmax(scale Q K^T) V, for each batch
 /// and head.
 ///
 /// The tensor maps of K and V have the axes (head_dim, token, head, batch), that of Q those of
-/// `packed`; their boxes are those of q_tile, k_tile and loaded_v_tile. `order` is that of blocks of
-/// positions, of packed heads. Which keys a row sees: `mask`. Scores are scale S, or with a softcap c > 0, c
-/// tanh(scale S / c). A sink, one number a head, takes part in a row's softmax as a score without a
-/// value.
+/// `packed`; their boxes are those of q_tile, k_tile and loaded_v_tile. `order` is that of blocks
+/// of positions, of packed heads. Which keys a row sees: `mask`. Scores are scale S, or with a
+/// softcap c > 0, c tanh(scale S / c). A sink, one number a head, takes part in a row's softmax as
+/// a score without a value.
 struct AttentionSm90Params {
   TensorMap q;
   TensorMap k;
@@ -194,11 +194,11 @@ struct AttentionSm90Params {
   RowBlockOrder order;
   int ctas = 1;                    ///< of the grid
   TileCounter* counter = nullptr;  ///< null: every CTA takes every ctas-th block of rows
-  PackedHeads packed;
-  Divisor heads_per_kv_head{1};    ///< packed heads that share a head of K and V
-  float scale = 0;                 ///< of the scores, or, with a softcap, the softcap
-  float softcap_scale = 0;         ///< with a softcap: scale / softcap; else 0
-  AttentionDescales descales;      ///< of operands of 8 bits
+  PackedHeads packed{1, kAttentionConsumerRows};
+  Divisor heads_per_kv_head{1};  ///< packed heads that share a head of K and V
+  float scale = 0;               ///< of the scores, or, with a softcap, the softcap
+  float softcap_scale = 0;       ///< with a softcap: scale / softcap; else 0
+  AttentionDescales descales;    ///< of operands of 8 bits
   AttentionOutput out;
   AttentionServing serving;  ///< of a configuration that is `serving`
 };

@@ -27,13 +27,13 @@ TEGULA_DEVICE KeyBlocks key_blocks_of_tile(AttentionMask const& mask, PackedHead
                     C.block_n);
 }
 template <auto C>
-TEGULA_DEVICE KeyBlocks key_blocks_of_consumer(AttentionMask const& mask,
-                                               PackedHeads const& packed, int block,
-                                               int consumer) {
+TEGULA_DEVICE KeyBlocks key_blocks_of_consumer(AttentionMask const& mask, PackedHeads const& packed,
+                                               int block, int consumer) {
   return key_blocks(mask, first_position<C>(packed, block, consumer), packed.positions, C.block_n);
 }
 
-/// Tiles of packed heads' rows, of sequences of one length, in the order of p.order. A tile is its index.
+/// Tiles of packed heads' rows, of sequences of one length, in the order of p.order. A tile is its
+/// index.
 template <auto C> struct HeadTiles {
   using Params = AttentionSm90Params;
   using Tile = int;
@@ -51,8 +51,8 @@ template <auto C> struct HeadTiles {
     TEGULA_DEVICE AttentionMask const& mask() const { return p_.mask; }
     TEGULA_DEVICE static constexpr int parts() { return 1; }
     TEGULA_DEVICE PackedRows rows(int consumer) const {
-      return {p_.packed, at_.head, first_position<C>(p_.packed, at_.block, consumer), at_.batch, 0,
-              p_.mask.seq_q};
+      return {p_.packed, at_.head, first_position<C>(p_.packed, at_.block, consumer),
+              at_.batch, 0,        p_.mask.seq_q};
     }
     /// The blocks of keys of the tile's rows; and those of a consumer's.
     TEGULA_DEVICE KeyBlocks blocks() const {

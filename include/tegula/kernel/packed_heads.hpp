@@ -16,11 +16,10 @@ namespace tegula {
 /// A consumer has `positions` positions. Rows from positions * group on are nobody's. Q's tensor
 /// map is (head_dim, head of the group, token, packed head, batch).
 struct PackedHeads {
-  int group = 1;
-  Divisor by_group{1};
-  int positions = 0;
+  int group;
+  Divisor by_group;
+  int positions;
 
-  PackedHeads() = default;
   /// As many positions as the rows of a consumer have room for. Precondition: 1 <= heads <= rows.
   TEGULA_HOST_DEVICE constexpr PackedHeads(int heads, int rows)
       : group(heads), by_group(heads), positions(rows / heads) {}

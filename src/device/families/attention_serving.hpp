@@ -43,7 +43,7 @@ inline ServingTile serving_tile(AttentionSm100Config const& c) {
 
 /// Lengths that the host does not know count as the largest.
 struct AttentionShares {
-  PackedHeads packed;
+  PackedHeads packed{1, 1};
   std::int64_t tiles = 1;  ///< over all sequences and heads
   int key_blocks = 1;      ///< most of a tile
   bool uneven = false;     ///< sequences of a few queries have lengths that the host does not know

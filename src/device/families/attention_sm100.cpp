@@ -51,7 +51,8 @@ double FamilyTraits<AttentionSm100Family>::cost(AttentionArguments const& argume
                                   (3 + polynomial * by_polynomial) / fused});  // of an element of S
   double const block = c.block_n * block_m(c) * cycles;
   if (c.serving) return attention_shares(a, serving_tile(c), device).blocks_in_turn * block;
-  AttentionRounds const all = attention_rounds(a, c.consumers, PackedHeads(1, consumer_rows(c)), c.block_n, device);
+  AttentionRounds const all =
+      attention_rounds(a, c.consumers, PackedHeads(1, consumer_rows(c)), c.block_n, device);
   return all.rounds * all.key_blocks * block;
 }
 

@@ -20,8 +20,8 @@ constexpr double kPackingPays = 0.97;
 /// The products of the CTA that has the most, tiles padded, if these pack `group` heads.
 double cost_of_packed(AttentionArguments const& a, AttentionSm90Config const& c, int group,
                       DeviceProperties const& device) {
-  AttentionRounds const all = attention_rounds(
-      a, c.consumers, PackedHeads(group, consumer_rows(c)), c.block_n, device);
+  AttentionRounds const all =
+      attention_rounds(a, c.consumers, PackedHeads(group, consumer_rows(c)), c.block_n, device);
   // What a block costs besides its products, in keys: with fewer bits these take less time.
   int const block_n = c.block_n + (bits(c.dtype) == 8 ? 32 : 0);
   // Three consumers that take no turns, beside two that do: on an H200 the same products took them

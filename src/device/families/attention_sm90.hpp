@@ -38,7 +38,8 @@ template <> struct FamilyTraits<AttentionSm90Family> {
                            DeviceProperties const& device);
 
   /// How many heads that share keys a tile packs, of a configuration that is not `serving`: as many
-  /// as are predicted to be fastest, and one unless that pays. Precondition: arguments with defaults.
+  /// as are predicted to be fastest, and one unless that pays. Precondition: arguments with
+  /// defaults.
   static int group(AttentionArguments const& a, AttentionSm90Config const& c,
                    DeviceProperties const& device);
 

@@ -14,11 +14,11 @@ bool grows(AttentionMask const& mask) {
   return mask.right < mask.seq_q && mask.left >= mask.seq_k - 1;
 }
 
-/// Of `heads` packed heads of a batch, those that run side by side where their blocks of rows differ in length, so that L2 serves the
-/// keys of all of them: 32 MB of keys and values, at least eight heads. The longest blocks of a
-/// group come first, and the short ones fill what these leave of the multiprocessors: so a group
-/// has three blocks and more for each of them, and no group is much smaller than the others. Tuned
-/// for speed on an H200.
+/// Of `heads` packed heads of a batch, those that run side by side where their blocks of rows
+/// differ in length, so that L2 serves the keys of all of them: 32 MB of keys and values, at least
+/// eight heads. The longest blocks of a group come first, and the short ones fill what these leave
+/// of the multiprocessors: so a group has three blocks and more for each of them, and no group is
+/// much smaller than the others. Tuned for speed on an H200.
 int heads_side_by_side(AttentionArguments const& a, std::int64_t heads, std::int64_t blocks,
                        DeviceProperties const& device) {
   constexpr std::int64_t served = std::int64_t{32} << 20, least = 8, rounds = 3;
@@ -131,19 +131,8 @@ TensorMapDescription packed_description(TokenTensor const& q, DType type, TmaBox
   return d;
 }
 
-void describe_queries(std::vector<sim::GlobalTensor>& tensors, TensorMap const& map,
-                      Coverage coverage) {
-  auto const q = sim::decode(map);
-  if (!q || q->rank != 5) return;
-  auto const stride = [&](std::size_t axis) { return q->strides[axis - 1] / bytes_of(q->dtype); };
-  std::int64_t const group = q->extents[1];
-  tensors.push_back(tokens("Q", q->dtype, q->address, q->extents[2], q->extents[0],
-                           group * q->extents[3], q->extents[4],
-                           {stride(4), stride(2), stride(group > 1 ? 1 : 3)}, coverage));
-}
-
-RowBlockOrder attention_order(AttentionArguments const& a, int consumers,
-                              PackedHeads const& packed, DeviceProperties const& device) {
+RowBlockOrder attention_order(AttentionArguments const& a, int consumers, PackedHeads const& packed,
+                              DeviceProperties const& device) {
   bool const last_first = grows(mask_of(a));
   std::int64_t const blocks = ceil_div(a.seq_q, consumers * packed.positions),
                      heads = a.heads / packed.group;

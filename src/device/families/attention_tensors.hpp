@@ -63,8 +63,16 @@ AttentionSm90Params attention_params(AttentionArguments const& arguments);
 
 /// Q, of a tensor map as of packed_description: nothing where the simulated machine did not encode
 /// it.
-void describe_queries(std::vector<sim::GlobalTensor>& tensors, TensorMap const& map,
-                      Coverage coverage);
+inline void describe_queries(std::vector<sim::GlobalTensor>& tensors, TensorMap const& map,
+                             Coverage coverage) {
+  auto const q = sim::decode(map);
+  if (!q || q->rank != 5) return;
+  auto const stride = [&](std::size_t axis) { return q->strides[axis - 1] / bytes_of(q->dtype); };
+  std::int64_t const group = q->extents[1];
+  tensors.push_back(tokens("Q", q->dtype, q->address, q->extents[2], q->extents[0],
+                           group * q->extents[3], q->extents[4],
+                           {stride(4), stride(2), stride(group > 1 ? 1 : 3)}, coverage));
+}
 
 /// The tensors of a launch whose sequences are of one length. But for those whose tensor maps the
 /// simulated machine did not encode.
