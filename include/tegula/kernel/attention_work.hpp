@@ -51,8 +51,12 @@ template <auto C> struct HeadTiles {
     TEGULA_DEVICE AttentionMask const& mask() const { return p_.mask; }
     TEGULA_DEVICE static constexpr int parts() { return 1; }
     TEGULA_DEVICE PackedRows rows(int consumer) const {
-      return {p_.packed, at_.head, first_position<C>(p_.packed, at_.block, consumer),
-              at_.batch, 0,        p_.mask.seq_q};
+      return {.packed = p_.packed,
+              .packed_head = at_.head,
+              .first_position = first_position<C>(p_.packed, at_.block, consumer),
+              .batch = at_.batch,
+              .begin = 0,
+              .length = p_.mask.seq_q};
     }
     /// The blocks of keys of the tile's rows; and those of a consumer's.
     TEGULA_DEVICE KeyBlocks blocks() const {
@@ -116,12 +120,12 @@ template <auto C> struct SequenceTiles {
       return {tile_.q_length, tile_.k_length, p_.mask.left, p_.mask.right};
     }
     TEGULA_DEVICE PackedRows rows(int consumer) const {
-      return {p_.packed,
-              tile_.head,
-              first_position<C>(p_.packed, tile_.block, consumer),
-              p_.serving.q_begin == nullptr ? tile_.batch : 0,
-              tile_.q_begin,
-              tile_.q_length};
+      return {.packed = p_.packed,
+              .packed_head = tile_.head,
+              .first_position = first_position<C>(p_.packed, tile_.block, consumer),
+              .batch = p_.serving.q_begin == nullptr ? tile_.batch : 0,
+              .begin = tile_.q_begin,
+              .length = tile_.q_length};
     }
     /// The blocks of keys of all parts of the tile.
     TEGULA_DEVICE KeyBlocks all_blocks() const {

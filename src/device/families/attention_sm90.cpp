@@ -14,7 +14,8 @@ namespace {
 /// Rows of a group of heads that count as few: above, tiles of several consumers are full.
 constexpr std::int64_t kFewRows = 128;
 
-/// What packed heads must be predicted to gain: less than that the prediction does not know.
+/// Packed heads are to take at most this share of the time of one head's rows, as predicted: a
+/// smaller gain lies within the prediction's error.
 constexpr double kPackingPays = 0.97;
 
 /// The products of the CTA that has the most, tiles padded, if these pack `group` heads.
