@@ -155,6 +155,7 @@ TEGULA_DEVICE void clear_unused_rows(PackedHeads const& packed, S const& sQ, int
   for (int box = 0; box < boxes.boxes_k; ++box) {
 #pragma unroll
     for (int stage = 0; stage < Stages; ++stage) {
+#pragma unroll 1
       for (int i = thread_idx_here(); i < count; i += threads) {
         auto const place = [&](auto... of_stage) {
           int const column = box * boxes.box_k + i % pieces * piece;
