@@ -29,25 +29,30 @@ sim::Trace attention_timeline(int rows, int key_blocks, std::string const& title
     void* const data = machine.allocate(bytes, name);
     machine.fill(data, any, bytes);
     std::int64_t const row = 2 * dim, all = row * seq;
-    return sim::encode({.dtype = DType::bf16,
-                        .rank = 4,
-                        .address = data,
-                        .extents = {dim, seq, 1, 1},
-                        .strides = {row, all, all},
-                        .box = {boxes.box(0), boxes.box(1), 1, 1},
-                        .swizzle = boxes.swizzle});
+    return TensorMapDescription{.dtype = DType::bf16,
+                                .rank = 4,
+                                .address = data,
+                                .extents = {dim, seq, 1, 1},
+                                .strides = {row, all, all},
+                                .box = {boxes.box(0), boxes.box(1), 1, 1},
+                                .swizzle = boxes.swizzle};
   };
   AttentionSm90Params params;
-  params.q = tokens(seq_q, C.head_dim, tma_boxes(q_tile(C)), "Q");
-  params.k = tokens(seq_k, C.head_dim, tma_boxes(k_tile(C)), "K");
-  params.v = tokens(seq_k, C.head_dim_v, tma_boxes(loaded_v_tile(C)), "V");
+  params.packed = PackedHeads(1, kAttentionConsumerRows);
+  TensorMapDescription q = tokens(seq_q, C.head_dim, tma_boxes(q_tile(C)), "Q");
+  q.rank = 5;  // with an axis for the heads of a group, of which there is one
+  q.extents = {C.head_dim, 1, seq_q, 1, 1};
+  q.strides = {q.strides[0], q.strides[0], q.strides[1], q.strides[2]};
+  q.box = {q.box[0], 1, params.packed.positions, 1, 1};
+  params.q = sim::encode(q);
+  params.k = sim::encode(tokens(seq_k, C.head_dim, tma_boxes(k_tile(C)), "K"));
+  params.v = sim::encode(tokens(seq_k, C.head_dim_v, tma_boxes(loaded_v_tile(C)), "V"));
   params.mask = {.seq_q = seq_q, .seq_k = seq_k};
   params.order = {.blocks = (rows + block_m(C) - 1) / block_m(C)};
   params.scale = 0.125f;
   params.out = {.o = machine.allocate(static_cast<std::size_t>(2 * seq_q * C.head_dim_v), "O"),
                 .stride = {std::int64_t{1} * seq_q * C.head_dim_v, C.head_dim_v,
                            std::int64_t{1} * seq_q * C.head_dim_v},
-                .seq_q = seq_q,
                 .heads = 1,
                 .head_dim_v = C.head_dim_v};
 

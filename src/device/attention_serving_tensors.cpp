@@ -4,6 +4,7 @@
 
 #include "describe.hpp"
 #include "families/attention_serving.hpp"
+#include "families/attention_tensors.hpp"
 #include "problem.hpp"
 #include "tegula/sim/tensor_map.hpp"
 
@@ -21,14 +22,7 @@ std::vector<sim::GlobalTensor> describe_serving(AttentionSm90Params const& p) {
   }
   auto const q = sim::decode(p.q);
   if (!q || q->rank != 5) return tensors;
-  auto const stride = [&](std::size_t axis) { return q->strides[axis - 1] / bytes_of(q->dtype); };
-  tensors.push_back(tensor("Q", q->dtype, q->address,
-                           {{"row", q->extents[2], stride(2)},
-                            {"column", q->extents[0], 1},
-                            {"head of its group", q->extents[1], stride(1)},
-                            {"group", q->extents[3], stride(3)},
-                            {"batch", q->extents[4], stride(4)}},
-                           Coverage::any));
+  describe_queries(tensors, p.q, Coverage::any);
   bool const one_length = p.serving.q_begin == nullptr;
   tensors.push_back(tokens("O", p.out.type, p.out.o, q->extents[2], p.out.head_dim_v, p.out.heads,
                            q->extents[4], p.out.stride,

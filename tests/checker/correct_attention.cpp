@@ -50,22 +50,25 @@ void add_attention_sm90(std::vector<CorrectKernel>& all) {
       all.push_back(serving_kernel(attention_sm90, Arch::sm90, c, i));
       continue;
     }
-    // Three CTAs, which take more tiles than that in turn; the last tile has few rows, and some of
-    // its consumers none; blocks of keys go more than once round the stages.
+    // CTAs that take several tiles in turn; the last tile has few rows, and some of its consumers
+    // none; blocks of keys go more than once round the stages. Tiles of one head's rows; or of
+    // three heads', two packed heads of two tiles each, where one row of a consumer is nobody's.
+    bool const packs = i / 2 % 2 != 0;
+    int const ctas = packs ? 2 : 3;
     AttentionProblem const p{.dtype = c.dtype,
                              .head_dim = c.head_dim,
                              .head_dim_v = c.head_dim_v,
-                             .heads = 2,
-                             .kv_heads = 1,
-                             .seq_q = block_m(c) + 70,
+                             .heads = packs ? 6 : 2,
+                             .kv_heads = 2,
+                             .seq_q = packs ? 21 * c.consumers + 5 : block_m(c) + 70,
                              .seq_k = c.stages * c.block_n + 9,
                              .causal = i % 2 == 0,
                              .precise = precise_of(c),
                              .exponential = c.exponential};
-    all.push_back({"attention_sm90", to_string(c), [p, i](sim::Options const& options) {
+    all.push_back({"attention_sm90", to_string(c), [p, i, ctas](sim::Options const& options) {
                      return outcome_of([&](Outcome& outcome) {
                        sim::Options few = options;
-                       few.multiprocessors = 3;
+                       few.multiprocessors = ctas;
                        Machine const machine = Machine::simulated(Arch::sm90, few);
                        AttentionResult const result = run_on(attention_sm90, machine, p, i);
                        outcome.output = bytes_of(result.lse);

@@ -15,7 +15,8 @@ struct AttentionCase {
   int queries = 1, heads = 1, kv_heads = 1;
   std::array<int, 2> keys = {};  ///< of each sequence; of one length: both
   bool causal = false;
-  int page_size = 0;  ///< 0: not in pages
+  bool packs = false;  ///< heads that share keys; a serving configuration does so always
+  int page_size = 0;   ///< 0: not in pages
   int part_blocks = AttentionMask::unlimited;
   int ctas = 1;
   std::uint64_t lanes_seed = 0;  ///< where not 0: lanes run one by one, in random order
@@ -82,6 +83,14 @@ constexpr AttentionCase kAttentionCases[] = {
      .queries = 130,
      .heads = 2,
      .keys = {30, 30}},
+    {.name = "attention_sm90_packed",  // 63 of a consumer's 64 rows are somebody's
+     .config = {.head_dim = 32, .head_dim_v = 32, .block_n = 16},
+     .queries = 30,
+     .heads = 6,
+     .kv_heads = 2,
+     .keys = {45, 45},
+     .causal = true,
+     .packs = true},
     {.name = "attention_sm90_e4m3",
      .config =
          {.dtype = DType::e4m3, .head_dim = 32, .head_dim_v = 32, .block_n = 32, .promoted = 32},
@@ -168,23 +177,25 @@ class AttentionBench {
         .lse = static_cast<float*>(bench_.output("lse", DType::f32, case_.queries * case_.heads,
                                                  kBatch, case_.queries * case_.heads)),
         .stride = {o_row * case_.queries, o_row, config.head_dim_v},
-        .seq_q = case_.queries,
+        .lse_batch = std::int64_t{case_.heads} * case_.queries,
+        .lse_head = case_.queries,
         .heads = case_.heads,
         .head_dim_v = config.head_dim_v,
         .type = out};
-    void const* const q = bench_.input("Q", config.dtype, q_row, case_.queries * kBatch, q_row);
+    int const group = config.serving || case_.packs ? sharing : 1;
+    p.packed = PackedHeads(group, kAttentionConsumerRows);
+    p.heads_per_kv_head = Divisor(sharing / group);
+    p.q = map_queries(bench_.input("Q", config.dtype, q_row, case_.queries * kBatch, q_row),
+                      p.packed);
     if (config.serving) {
-      serve(p, q);
+      serve(p);
     } else {
-      p.order = {.blocks = (case_.queries + block_m(config) - 1) / block_m(config),
-                 .heads = case_.heads,
+      int const positions = config.consumers * p.packed.positions;
+      p.order = {.blocks = (case_.queries + positions - 1) / positions,
+                 .heads = case_.heads / group,
                  .batches = kBatch,
                  .group = 1,
                  .last_first = case_.causal};
-      p.heads_per_kv_head = Divisor(sharing);
-      TmaBoxes const q_boxes = tma_boxes(q_tile(config));
-      p.q = map(q, q_boxes, config.head_dim, config.head_dim, case_.queries, case_.heads, kBatch,
-                q_boxes.box(1));
     }
     TmaBoxes const k_boxes = tma_boxes(k_tile(config)), v_boxes = tma_boxes(loaded_v_tile(config));
     void const* const k = keys("K", config.head_dim);
@@ -238,21 +249,22 @@ class AttentionBench {
                case_.page_size > 0 ? case_.page_size : case_.config.block_n);
   }
 
-  void serve(AttentionSm90Params& p, void const* q) {
-    AttentionSm90Config const& config = case_.config;
-    int const group = case_.heads / case_.kv_heads, positions = kAttentionConsumerRows / group,
-              packed = case_.heads / group, most = p.mask.seq_k;
-    p.heads_per_kv_head = Divisor(1);
-    TmaBoxes const boxes = tma_boxes(q_tile(config));
-    std::int64_t const row = std::int64_t{config.head_dim} * bits(config.dtype) / 8;
-    p.q = sim::encode(
-        {.dtype = config.dtype,
+  TensorMap map_queries(void const* memory, PackedHeads const& packed) const {
+    TmaBoxes const boxes = tma_boxes(q_tile(case_.config));
+    std::int64_t const dim = case_.config.head_dim, row = dim * bits(case_.config.dtype) / 8;
+    return sim::encode(
+        {.dtype = case_.config.dtype,
          .rank = 5,
-         .address = q,
-         .extents = {config.head_dim, group, case_.queries, packed, kBatch},
-         .strides = {row, row * case_.heads, row * group, row * case_.heads * case_.queries},
-         .box = {boxes.box(0), group, positions, 1, 1},
+         .address = memory,
+         .extents = {dim, packed.group, case_.queries, case_.heads / packed.group, kBatch},
+         .strides = {row, row * case_.heads, row * packed.group, row * case_.heads * case_.queries},
+         .box = {boxes.box(0), packed.group, packed.positions, 1, 1},
          .swizzle = boxes.swizzle});
+  }
+
+  void serve(AttentionSm90Params& p) {
+    AttentionSm90Config const& config = case_.config;
+    int const packed = case_.heads / p.packed.group, most = p.mask.seq_k;
     AttentionServing& s = p.serving;
     s.k_length = table("k_length", {case_.keys[0], case_.keys[1]});
     if (case_.page_size > 0) {
@@ -267,10 +279,8 @@ class AttentionBench {
     s.clears_tail = true;
     s.batches = kBatch;
     s.heads = packed, s.by_heads = Divisor(packed);
-    s.group = group, s.by_group = Divisor(group);
-    s.positions = positions;
     s.part_blocks = case_.part_blocks;
-    s.partial_rows = group * std::min(positions, case_.queries);
+    s.partial_rows = p.packed.group * std::min(p.packed.positions, case_.queries);
     int const parts = 1 + (most - 1) / config.block_n;  // at most
     std::size_t const tiles =
         static_cast<std::size_t>(kBatch * packed * parts * warpgroups(config));
@@ -279,8 +289,6 @@ class AttentionBench {
             sizeof(float),
         "partial"));
     s.arrivals = static_cast<std::uint32_t*>(zeros("arrivals", tiles * sizeof(std::uint32_t)));
-    s.lse_batch = std::int64_t{case_.heads} * case_.queries;
-    s.lse_head = case_.queries;
   }
 
   Bench& bench_;

@@ -9,11 +9,14 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <random>
 #include <set>
 #include <string>
 
 #include "addresses.hpp"
 #include "families/attention_serving.hpp"
+#include "families/attention_sm90.hpp"
+#include "families/attention_tensors.hpp"
 #include "problem.hpp"
 #include "scratch.hpp"
 #include "tegula/device/attention_plan.hpp"
@@ -174,6 +177,84 @@ TEST(Selection, PacksHeadsAndSplitsTheKeysOfFewQueries) {
       configuration(attention_sm90, choose_attention(many, kDevice).configuration);
   EXPECT_TRUE(chosen.serving);
   EXPECT_EQ(chosen.consumers, 2) << "tiles are full";
+}
+
+using DenseTraits = device::FamilyTraits<AttentionSm90Family>;
+
+/// Sequences of as many queries as keys.
+AttentionArguments dense(std::int64_t batch, std::int64_t heads, std::int64_t kv_heads,
+                         std::int64_t seq, std::int64_t head_dim, bool causal = false) {
+  AttentionArguments a = decoding(batch, seq);
+  a.heads = heads, a.kv_heads = kv_heads, a.seq_q = seq, a.head_dim = head_dim, a.causal = causal;
+  return a;
+}
+
+/// Heads that the tiles of the configuration pack which is chosen.
+int packed_heads(AttentionArguments const& a) {
+  AttentionSm90Config const c =
+      configuration(attention_sm90, choose_attention(a, kDevice).configuration);
+  EXPECT_FALSE(c.serving);
+  return DenseTraits::group(with_defaults(a), c, kDevice);
+}
+
+TEST(Selection, PacksHeadsOfDenseProblemsWhereThatPays) {
+  AttentionArguments const short_ones = dense(21, 24, 2, 92, 64);
+  EXPECT_EQ(packed_heads(short_ones), 2) << "of 192 rows 92 would be used, and so 184";
+  EXPECT_THAT(plan_attention(short_ones, kDevice).reason,
+              HasSubstr("252 tiles of 2 x 32 heads and positions for each consumer"));
+  EXPECT_EQ(packed_heads(dense(32, 24, 2, 710, 128, /*causal=*/true)), 4)
+      << "narrow tiles waste less of the diagonal";
+  EXPECT_EQ(packed_heads(dense(1, 32, 8, 31040, 64)), 1) << "tiles are full";
+  EXPECT_THAT(plan_attention(dense(1, 32, 8, 31040, 64), kDevice).reason,
+              ::testing::Not(HasSubstr("positions")));
+}
+
+TEST(Selection, PacksADivisorOfTheHeadsThatShareKeys) {
+  for (std::int64_t const head_dim : {64, 128, 256})
+    for (bool const causal : {false, true})
+      for (std::int64_t const seq : {40, 92, 155, 300, 770})
+        for (std::int64_t const sharing : {1, 2, 5, 7, 12, 72}) {
+          int const group = packed_heads(dense(64, 2 * sharing, 2, seq, head_dim, causal));
+          EXPECT_EQ(sharing % group, 0);
+          EXPECT_LE(group, kAttentionConsumerRows);
+        }
+}
+
+TEST(Selection, PacksNoHeadsThatTmaCannotAddress) {
+  AttentionArguments a = dense(21, 24, 2, 92, 64);
+  // Twelve heads are 2^40 bytes and more apart, six are not.
+  a.q_stride = TokenStrides{64, 24 * 64, (std::int64_t{1} << 39) / 12 + 8};
+  EXPECT_TRUE(device::can_pack(with_defaults(a), 6));
+  EXPECT_FALSE(device::can_pack(with_defaults(a), 12)) << "there are two groups of them";
+  a.q_stride->head = (std::int64_t{1} << 39) - 8;
+  EXPECT_FALSE(device::can_pack(with_defaults(a), 2));
+  EXPECT_EQ(DenseTraits::group(with_defaults(a), AttentionSm90Family::table[0], kDevice), 1);
+}
+
+// The sum in closed form against the tiles one by one.
+TEST(Selection, CountsTheBlocksOfKeysOfAllTiles) {
+  std::mt19937 random(1);
+  auto const up_to = [&](int most) { return static_cast<std::int64_t>(random() % most) + 1; };
+  for (int i = 0; i < 2000; ++i) {
+    PackedHeads const packed(static_cast<int>(up_to(64)), 64);
+    AttentionArguments a = dense(1, packed.group, 1, up_to(1000), 64, i % 3 == 1);
+    a.seq_k = up_to(1000);
+    if (i % 3 == 2 || i % 5 == 0) a.window_left = up_to(600) - 1;
+    if (i % 3 == 2) a.window_right = up_to(600) - 1;
+    a = with_defaults(a);
+    int const consumers = 1 + i % 3, block_n = 16 * static_cast<int>(up_to(10)),
+              positions = consumers * packed.positions;
+    AttentionMask const mask = device::mask_of(a);
+    int blocks = 0, tiles = 0;
+    for (int first = 0; first < a.seq_q; first += positions, ++tiles)
+      if (KeyBlocks const of_tile = key_blocks(mask, first, positions, block_n); !of_tile.empty())
+        blocks += of_tile.last - of_tile.first;
+    device::AttentionRounds const all =
+        device::attention_rounds(a, consumers, packed, block_n, kDevice);
+    EXPECT_DOUBLE_EQ(all.key_blocks, static_cast<double>(blocks) / tiles)
+        << a.seq_q << " queries, " << *a.seq_k << " keys, " << positions << " positions, blocks of "
+        << block_n;
+  }
 }
 
 TEST(Selection, NeverTakesMoreWorkspaceThanThereIs) {

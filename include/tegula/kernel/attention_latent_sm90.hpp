@@ -142,7 +142,7 @@ requires(C.latent) struct AttentionSm90<C> {
       role.queue.init();
       fence_mbarrier_init();
     }
-    clear_unused_rows<C>(p.serving, tensor(smem.q), threads);
+    clear_unused_rows<C>(p.packed, tensor(smem.q), threads);
     griddepcontrol_wait();  // the launch before this one has written Q, K, lengths and pages
     cta::sync();            // the barriers are known to all who use them
 
@@ -161,23 +161,24 @@ requires(C.latent) struct AttentionSm90<C> {
  private:
   /// The producer, one thread.
   TEGULA_DEVICE static void produce(Params const& p, Roles& role) {
-    deal_tiles<Tiles>(
-        p, role.queue, [&](Work const& work, KeyBlocks const& blocks, auto const& take_next) {
-          AttentionLoads<C> const loads{p, work};
-          auto const fetch_k = [&](int n) {
-            SharedAddr const full = role.ring_k.acquire(role.k, k_bytes);
-            loads.keys(n, tensor(role.smem.keys[role.k.stage].k), full);
-            role.k.next();
-          };
-          fetch_k(blocks.last - 1);  // its stage is free before that of Q
-          loads.rows(0, tensor(role.smem.q), role.ring_q.acquire(role.q, loads.q_bytes(p)));
-          role.q.next();
+    deal_tiles<Tiles>(p, role.queue,
+                      [&](Work const& work, KeyBlocks const& blocks, auto const& take_next) {
+                        AttentionLoads<C> const loads{p, work};
+                        auto const fetch_k = [&](int n) {
+                          SharedAddr const full = role.ring_k.acquire(role.k, k_bytes);
+                          loads.keys(n, tensor(role.smem.keys[role.k.stage].k), full);
+                          role.k.next();
+                        };
+                        fetch_k(blocks.last - 1);  // its stage is free before that of Q
+                        loads.rows(0, tensor(role.smem.q),
+                                   role.ring_q.acquire(role.q, bytes_of_rows<C>(p.packed)));
+                        role.q.next();
 #pragma unroll 1
-          for (int n = blocks.last - 1; n >= blocks.first; --n) {
-            if (n == takes_next_at(blocks)) take_next();
-            if (n > blocks.first) fetch_k(n - 1);
-          }
-        });
+                        for (int n = blocks.last - 1; n >= blocks.first; --n) {
+                          if (n == takes_next_at(blocks)) take_next();
+                          if (n > blocks.first) fetch_k(n - 1);
+                        }
+                      });
   }
 
   /// Warpgroup 0, `scores`, or 1, `values`: its columns of O of every tile.
@@ -215,6 +216,7 @@ requires(C.latent) struct AttentionSm90<C> {
     auto const tSsQ = MmaS{}.partition_a(tensor(role.smem.q));  // (1, MMA_K)
     AccumulatorS tSrS;                                          // (MMA, 1, 1)
     typename MmaLeft::template FragmentA<C.block_n> tOrP;       // (MMA, 1, MMA_K)
+    RowPositions<MmaS> const positions{work.rows(0)};
     float factor[Softmax::rows];
     auto const start_scores = [&](int stage) {  // S = Q K, as a group of its own
       gemm(MmaS{}, tSsQ, MmaS{}.partition_b(tensor(role.smem.keys[stage].k)), tSrS, false);
@@ -223,7 +225,7 @@ requires(C.latent) struct AttentionSm90<C> {
     auto const start_output = [&](int n) {  // once S has come: P, and O += P V
       wgmma_wait_group<0>();
       wgmma_pin(tSrS);
-      cap_and_mask<MmaS, C.exponential, C.block_n>(work.mask(), blocks, work.rows(0), n,
+      cap_and_mask<MmaS, C.exponential, C.block_n>(work.mask(), blocks, positions, n,
                                                    p.softcap_scale, tSrS);
       bool const grown = softmax.follow_and_exponentiate(tSrS, factor);
       copy(MmaLeft::template operand_a<detail::Unpermuted<C.block_n>>(MmaS{}, tSrS), tOrP);

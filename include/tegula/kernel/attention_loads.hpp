@@ -11,10 +11,29 @@
 /// How a tile's rows of Q and its blocks of K and V come to shared memory: by TMA, by one thread.
 namespace tegula {
 
-/// Of one head's rows, from tensors of one length for all sequences. C is the kernel's
-/// configuration.
+/// Bytes of a consumer's rows of Q, without those that are nobody's. C, here and below, is the
+/// kernel's configuration.
+template <auto C> TEGULA_DEVICE int bytes_of_rows(PackedHeads const& packed) {
+  return packed.rows() * C.head_dim * bits(C.dtype) / 8;
+}
+
+/// A constant, for device code calls no constexpr function of the host.
+template <auto C> inline constexpr TmaBoxes kBoxesOfRows = tma_boxes(q_tile(C));
+
+/// These rows to a stage of (consumer_m, head_dim).
+template <auto C, class S>
+TEGULA_DEVICE void load_rows(TensorMap const& map, PackedRows const& rows, S const& sQ,
+                             SharedAddr full, SourceLocation where = SourceLocation::current()) {
+  constexpr TmaBoxes boxes = kBoxesOfRows<C>;
+  int const token = rows.begin + rows.first_position;
+#pragma unroll
+  for (int box = 0; box < boxes.boxes_k; ++box)
+    tma_load(sQ.at(where, 0, box * boxes.box_k), map,
+             TmaCoordinate{box * boxes.box_k, 0, token, rows.packed_head, rows.batch}, full, where);
+}
+
+/// Of tensors of one length for all sequences.
 template <auto C> class HeadLoads {
-  using CopyQ = TmaCopy<tma_boxes(q_tile(C))>;
   using CopyK = TmaCopy<tma_boxes(k_tile(C))>;
   using CopyV = TmaCopy<tma_boxes(loaded_v_tile(C))>;
 
@@ -23,16 +42,11 @@ template <auto C> class HeadLoads {
   using Work = typename HeadTiles<C>::Work;
 
   TEGULA_DEVICE HeadLoads(Params const& p, Work const& work)
-      : p_(p), at_(work.at()), kv_head_(at_.head / p.heads_per_kv_head) {}
+      : p_(p), work_(work), at_(work.at()), kv_head_(at_.head / p.heads_per_kv_head) {}
 
-  TEGULA_DEVICE static int q_bytes(Params const&) { return CopyQ::bytes; }
-
-  /// A consumer's rows of Q, to a stage of (consumer_m, head_dim).
+  /// A consumer's rows of Q.
   template <class S> TEGULA_DEVICE void rows(int consumer, S const& sQ, SharedAddr full) const {
-    auto const mQ = tma_tensor<1, 0, 2, 3>(p_.q)(_, _, at_.head, at_.batch);
-    auto const gQ = local_tile<HeadTiles<C>::consumer_m, C.head_dim>(
-        mQ, _, 0);  // (consumer_m, head_dim, blocks)
-    copy(CopyQ{}, gQ(_, _, C.consumers * at_.block + consumer), sQ, full);
+    load_rows<C>(p_.q, work_.rows(consumer), sQ, full);
   }
   /// Block n of the keys, to a stage of (block_n, head_dim).
   template <class S> TEGULA_DEVICE void keys(int n, S const& sK, SharedAddr full) const {
@@ -49,12 +63,12 @@ template <auto C> class HeadLoads {
 
  private:
   Params const& p_;
+  Work const& work_;
   RowBlock at_;
   int kv_head_;
 };
 
-/// Of packed heads' rows, from sequences of their own lengths, packed or in pages. C is the
-/// kernel's configuration.
+/// Of sequences of their own lengths, packed or in pages.
 template <auto C> class SequenceLoads {
  public:
   using Params = AttentionSm90Params;
@@ -68,21 +82,8 @@ template <auto C> class SequenceLoads {
                      ? 0
                      : ld_global<int>(p.serving.k_begin + work.tile().batch)) {}
 
-  TEGULA_DEVICE static int q_bytes(Params const& p) {
-    return p.serving.group * p.serving.positions * C.head_dim * bits(C.dtype) / 8;
-  }
-
-  template <class S>
-  TEGULA_DEVICE void rows(int consumer, S const& sQ, SharedAddr full,
-                          SourceLocation where = SourceLocation::current()) const {
-    constexpr TmaBoxes boxes = q_boxes;
-    SequenceTile const& tile = work_.tile();
-    int const token = tile.q_begin + work_.rows(consumer).first_position;
-    int const batch = p_.serving.q_begin == nullptr ? tile.batch : 0;
-#pragma unroll
-    for (int box = 0; box < boxes.boxes_k; ++box)
-      tma_load(sQ.at(where, 0, box * boxes.box_k), p_.q,
-               TmaCoordinate{box * boxes.box_k, 0, token, tile.head, batch}, full, where);
+  template <class S> TEGULA_DEVICE void rows(int consumer, S const& sQ, SharedAddr full) const {
+    load_rows<C>(p_.q, work_.rows(consumer), sQ, full);
   }
   template <class S> TEGULA_DEVICE void keys(int n, S const& sK, SharedAddr full) const {
     constexpr TmaBoxes boxes = k_boxes;
@@ -99,8 +100,7 @@ template <auto C> class SequenceLoads {
 
  private:
   // Constants, for device code calls no constexpr function of the host.
-  static constexpr TmaBoxes q_boxes = tma_boxes(q_tile(C)), k_boxes = tma_boxes(k_tile(C)),
-                            v_boxes = tma_boxes(loaded_v_tile(C));
+  static constexpr TmaBoxes k_boxes = tma_boxes(k_tile(C)), v_boxes = tma_boxes(loaded_v_tile(C));
 
   /// Block n in boxes of box_keys keys by `Columns` of the head dim; `place` says where they go.
   template <int Columns, int Boxes, class Place>
@@ -144,21 +144,28 @@ using AttentionLoads = std::conditional_t<C.serving, SequenceLoads<C>, HeadLoads
 /// Zeros in the rows of Q that no load writes, where a group of heads does not divide a consumer's.
 /// By `threads` threads, before a barrier that those who read the rows take part in.
 template <auto C, class S, int Stages = q_stages(C), int Rows = consumer_rows(C)>
-TEGULA_DEVICE void clear_unused_rows(AttentionServing const& serving, S const& sQ, int threads,
+TEGULA_DEVICE void clear_unused_rows(PackedHeads const& packed, S const& sQ, int threads,
                                      SourceLocation where = SourceLocation::current()) {
-  constexpr int piece = 128 / bits(C.dtype), pieces = C.head_dim / piece;
-  int const used = serving.group * serving.positions;
-  int const count = (Rows - used) * pieces;
+  // A box at a time, whose rows follow each other in memory: lanes that write meet in no bank.
+  constexpr TmaBoxes boxes = kBoxesOfRows<C>;
+  constexpr int piece = 128 / bits(C.dtype), pieces = boxes.box_k / piece;
+  int const used = packed.rows(), count = (Rows - used) * pieces;
+  if (count == 0) return;
+#pragma unroll 1
+  for (int box = 0; box < boxes.boxes_k; ++box) {
 #pragma unroll
-  for (int stage = 0; stage < Stages; ++stage) {
-    for (int i = thread_idx_here(); i < count; i += threads) {
-      auto const place = [&](auto... of_stage) {
-        return sQ.at(where, used + i / pieces, i % pieces * piece, of_stage...);
-      };
-      if constexpr (Stages == 1)
-        st_shared(place(), RegisterBits<16>{}, where);
-      else
-        st_shared(place(stage), RegisterBits<16>{}, where);
+    for (int stage = 0; stage < Stages; ++stage) {
+#pragma unroll 1
+      for (int i = thread_idx_here(); i < count; i += threads) {
+        auto const place = [&](auto... of_stage) {
+          int const column = box * boxes.box_k + i % pieces * piece;
+          return sQ.at(where, used + i / pieces, column, of_stage...);
+        };
+        if constexpr (Stages == 1)
+          st_shared(place(), RegisterBits<16>{}, where);
+        else
+          st_shared(place(stage), RegisterBits<16>{}, where);
+      }
     }
   }
   fence_proxy_async_shared(where);  // before the tensor core reads them

@@ -6,8 +6,6 @@
 #include "tegula/arch/math.hpp"
 #include "tegula/kernel/attention_config.hpp"
 #include "tegula/kernel/online_softmax.hpp"
-#include "tegula/pipeline/row_blocks.hpp"
-#include "tegula/sim/mutable_values.hpp"
 #include "tegula/tensor/row_store.hpp"
 
 /// The end of an attention kernel: from the sums over keys to O in global memory.
@@ -16,31 +14,13 @@ namespace tegula {
 /// Where O goes, (batch, seq_q, heads, head_dim_v), and what its rows need besides.
 struct AttentionOutput {
   void* o = nullptr;
-  float* lse = nullptr;         ///< (batch, heads, seq_q), contiguous; null: not wanted
+  float* lse = nullptr;         ///< the log-sum-exp of each row; null: not wanted
   float const* sink = nullptr;  ///< a score for each head, without a value; null: there is none
   TokenStrides stride;          ///< of o
-  int seq_q = 0;
+  std::int64_t lse_batch = 0, lse_head = 0;  ///< strides of lse, whose rows are contiguous
   int heads = 0;
   int head_dim_v = 0;
   DType type = DType::bf16;  ///< of o: f16 or bf16
-};
-
-/// Rows of one head as an output's: where row i of O and of the log-sum-exp lies, in elements, and
-/// whether there is one. `first` is the first of those that are stored.
-struct HeadRows {
-  RowBlock at;
-  int first;
-
-  TEGULA_DEVICE int head(int) const { return at.head; }
-  TEGULA_DEVICE bool has(AttentionOutput const& out, int row, SourceLocation where) const {
-    return row < edge(out.seq_q, where);
-  }
-  TEGULA_DEVICE std::int64_t offset(AttentionOutput const& out, int row) const {
-    return at.batch * out.stride.batch + at.head * out.stride.head + row * out.stride.seq;
-  }
-  TEGULA_DEVICE std::int64_t lse_offset(AttentionOutput const& out, int row) const {
-    return (static_cast<std::int64_t>(at.batch) * out.heads + at.head) * out.seq_q + row;
-  }
 };
 
 /// The softmax of a row once all its keys, and the sink, are counted: what O is multiplied by, and
@@ -79,12 +59,12 @@ TEGULA_DEVICE void store_output_as(AttentionOutput const& out, Rows const& rows,
   T* const o = static_cast<T*>(out.o);
 #pragma unroll
   for (int r = 0; r < softmax.rows; ++r) {
-    int const i = rows.first + own[0] + step_along<0>(MO{}, r);
+    int const i = own[0] + step_along<0>(MO{}, r);
     float const* const sink = out.sink == nullptr ? nullptr : out.sink + rows.head(i);
     Total const total(softmax.offset[r], softmax.total(r), sink, descale, where);
 #pragma unroll
     for (int c = 0; c < count_along<MO, 1>; ++c) row_column(tOrO, r, c) *= total.factor;
-    bool const inside = rows.has(out, i, where);
+    bool const inside = rows.has(i, where);
     store_row(tOrO, r, o + rows.offset(out, i), out.head_dim_v, inside, where);
     if (out.lse != nullptr && own[1] == 0 && inside)
       st_global(out.lse + rows.lse_offset(out, i), total.log_sum_exp(), where);
@@ -106,7 +86,7 @@ template <class T, class F> TEGULA_DEVICE void with_output_type(AttentionOutput 
 
 /// O = descale O / sum, rounded to T, or where T has 8 bits to `out.type`, to global memory, 16
 /// bytes a lane; the log-sum-exp beside it. By all lanes of a warp: tOrO is a thread's accumulators
-/// of a TiledMma whose first row is rows.first, and `thread` the thread's number in it.
+/// of a TiledMma whose rows are `rows`, and `thread` the thread's number in it.
 template <class T, class Mma, class Rows, class Softmax, class MO>
 TEGULA_DEVICE void store_output(AttentionOutput const& out, Rows const& rows, int thread,
                                 Softmax const& softmax, Fragment<float, MO>& tOrO,

@@ -23,7 +23,6 @@ struct AttentionMeeting {
 
 /// Of a warpgroup that computes.
 template <AttentionSm90Config C> class AttentionParts {
-  using Rows = typename SequenceTiles<C>::Rows;
   using T = type_of<C.dtype>;
   static constexpr int row_floats = attention_partial_row(C);  // O, then offset and sum
   static constexpr int columns_of_o = columns_of_one(C), slots = warpgroups(C);  // of a tile
@@ -78,7 +77,7 @@ template <AttentionSm90Config C> class AttentionParts {
     for (int r = 0; r < softmax.rows; ++r) {
       int const i = own[0] + step_along<0>(MO{}, r);
       float const sum = softmax.total(r);
-      if (!rows_.has(out_, i, where)) continue;
+      if (!rows_.has(i, where)) continue;
       float* const to = partial(part_, i);
       if (own[1] == 0) st_global(to + columns_of_o, Pair{softmax.offset[r], sum}, where);
 #pragma unroll
@@ -111,7 +110,7 @@ template <AttentionSm90Config C> class AttentionParts {
   TEGULA_DEVICE void sum_up(int thread, SourceLocation where) const {
     int const warp = warp::shfl(thread / 32, 0, warp::kAllLanes, where);
     for (int row = warp; row < p_.serving.partial_rows; row += threads / 32) {
-      if (!rows_.has(out_, row, where)) continue;
+      if (!rows_.has(row, where)) continue;
       float const* const sink = out_.sink == nullptr ? nullptr : out_.sink + rows_.head(row);
       Output* const o = static_cast<Output*>(out_.o) + rows_.offset(out_, row);
 #pragma unroll
@@ -175,7 +174,7 @@ template <AttentionSm90Config C> class AttentionParts {
 
   AttentionSm90Params const& p_;
   AttentionOutput const& out_;
-  Rows rows_;
+  PackedRows rows_;
   int parts_;
   int barrier_;
   int slot_;  ///< of the first part

@@ -66,7 +66,7 @@ template <AttentionSm90Config C> class AttentionProducer {
 #pragma unroll 1
     for (int consumer = 0; consumer < C.consumers; ++consumer) {
       bool const seen = !work.blocks_of(consumer).empty();  // else the stage goes by empty
-      SharedAddr const full = role.ring_q.acquire(role.q, seen ? loads.q_bytes(p) : 0);
+      SharedAddr const full = role.ring_q.acquire(role.q, seen ? bytes_of_rows<C>(p.packed) : 0);
       if (seen) loads.rows(consumer, sQ(_, _, role.q.stage), full);
       role.q.next();
     }

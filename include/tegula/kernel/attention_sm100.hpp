@@ -106,7 +106,7 @@ template <AttentionSm100Config C> struct AttentionSm100 : AttentionSm100Parts<C>
       role.queue.init();
       fence_mbarrier_init();
     }
-    if constexpr (C.serving) clear_unused_rows<C>(p.serving, tensor(smem.q), threads);
+    if constexpr (C.serving) clear_unused_rows<C>(p.packed, tensor(smem.q), threads);
     SharedAddr const tmem_at = shared_address(&smem.tmem);
     if (warp == kEmpty) {
       tcgen05_alloc<kColumns>(tmem_at);
@@ -154,7 +154,7 @@ template <AttentionSm100Config C> struct AttentionSm100 : AttentionSm100Parts<C>
 #pragma unroll 1
           for (int t = 0; t < tiles; ++t) {
             bool const seen = !work.blocks_of(t).empty();  // else the stage goes by empty
-            SharedAddr const full = role.ring_q.acquire(q, seen ? loads.q_bytes(p) : 0);
+            SharedAddr const full = role.ring_q.acquire(q, seen ? bytes_of_rows<C>(p.packed) : 0);
             if (seen) loads.rows(t, sQ(_, _, q.stage), full);
             q.next();
           }
@@ -259,6 +259,7 @@ template <AttentionSm100Config C> struct AttentionSm100 : AttentionSm100Parts<C>
     for (auto tile = role.queue.get(); Tiles::is_tile(tile); tile = role.queue.get()) {
       Work const work{p, tile};
       KeyBlocks const blocks = work.blocks_of(t);
+      RowPositions<RowsS> const positions{work.rows(t)};
       float const descale = descale_of<scaled>(p, work).scores;
       Softmax softmax{p.softcap_scale != 0.0f ? p.scale : p.scale * descale};
 #pragma unroll 1
@@ -268,7 +269,7 @@ template <AttentionSm100Config C> struct AttentionSm100 : AttentionSm100Parts<C>
         copy(own_s, tSrS);
         tcgen05_wait_ld();
         tcgen05_pin(tSrS);
-        cap_and_mask<RowsS, C.exponential, block_n>(work.mask(), blocks, work.rows(t), n,
+        cap_and_mask<RowsS, C.exponential, block_n>(work.mask(), blocks, positions, n,
                                                     p.softcap_scale * descale, tSrS);
         float scale_o;
         softmax.follow(tSrS, 0, scale_o);
@@ -356,8 +357,7 @@ template <AttentionSm100Config C> struct AttentionSm100 : AttentionSm100Parts<C>
                                    SourceLocation where = SourceLocation::current()) {
     int const thread = thread_idx_here() % kWarpgroupSize;
     auto const rows = work.rows(t);
-    int const row = rows.first + thread;
-    float const* const sink = p.out.sink == nullptr ? nullptr : p.out.sink + rows.head(row);
+    float const* const sink = p.out.sink == nullptr ? nullptr : p.out.sink + rows.head(thread);
     role.statistics(t).wait(own.told[t]);
     float const sum = ld_shared<float>(shared_address(&role.smem.factor[t][thread])),
                 offset = ld_shared<float>(shared_address(&role.smem.offset[t][thread]));
@@ -394,8 +394,8 @@ template <AttentionSm100Config C> struct AttentionSm100 : AttentionSm100Parts<C>
       role.staged.commit(own.staged.stage);
       own.staged.next();
     }
-    if (p.out.lse != nullptr && rows.has(p.out, row, where))
-      st_global(p.out.lse + rows.lse_offset(p.out, row), total.log_sum_exp(), where);
+    if (p.out.lse != nullptr && rows.has(thread, where))
+      st_global(p.out.lse + rows.lse_offset(p.out, thread), total.log_sum_exp(), where);
   }
 
   /// A warp stores O, piece by piece: one thread of it by TMA; with `serving`, all of them.
@@ -441,8 +441,8 @@ template <AttentionSm100Config C> struct AttentionSm100 : AttentionSm100Parts<C>
     if (of_o >= edge(p.out.head_dim_v, where)) return;
     Out* const o = static_cast<Out*>(p.out.o) + of_o;
 #pragma unroll 4
-    for (int row = rows.first + lane_id() / lanes; row < tile_m; row += 32 / lanes) {
-      if (!rows.has(p.out, row, where)) continue;
+    for (int row = lane_id() / lanes; row < tile_m; row += 32 / lanes) {
+      if (!rows.has(row, where)) continue;
       st_global(o + rows.offset(p.out, row),
                 ld_shared<RegisterBits<16>>(from.at(where, row, column), where), where);
     }

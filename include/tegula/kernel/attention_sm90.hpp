@@ -68,7 +68,6 @@ template <AttentionSm90Config C> struct AttentionSm90 {
   static constexpr bool takes_turns = tegula::takes_turns(C);
   using Tiles = AttentionTiles<C>;
   using Work = typename Tiles::Work;
-  using Rows = typename Tiles::Rows;
   using Producer = AttentionProducer<C>;
   using Queue = TileQueue<2, 4 * C.consumers + Producer::readers + V::warps, typename Tiles::Tile>;
   // Named barriers: of those who clear V's tail, and from here of each consumer.
@@ -156,11 +155,10 @@ template <AttentionSm90Config C> struct AttentionSm90 {
       role.queue.init();
       fence_mbarrier_init();
     }
-    if constexpr (C.serving) {
-      clear_unused_rows<C>(p.serving, tensor(smem.q), threads);
+    clear_unused_rows<C>(p.packed, tensor(smem.q), threads);
+    if constexpr (C.serving)
       griddepcontrol_wait();  // the launch before this one has written Q, K, V, lengths and pages
-    }
-    cta::sync();  // the barriers are known to all who use them
+    cta::sync();              // the barriers are known to all who use them
 
     if (warp / 4 != 0) {
       if constexpr (C.consumers > 1) setmaxnreg_inc<consumer_registers>();
@@ -241,7 +239,7 @@ template <AttentionSm90Config C> struct AttentionSm90 {
   /// O = P V over the blocks of keys that the consumer's rows see, from the last to the first, with
   /// P the numerators of the softmax.
   TEGULA_DEVICE static void multiply(Params const& p, Roles& role, int group,
-                                     AttentionMask const& mask, Rows const& rows,
+                                     AttentionMask const& mask, PackedRows const& rows,
                                      KeyBlocks const& blocks, float descale, Softmax& softmax,
                                      AccumulatorO& tOrO) {
     auto const& ring_k = role.ring_k;
@@ -263,6 +261,7 @@ template <AttentionSm90Config C> struct AttentionSm90 {
       else
         return &tOrO;
     }();
+    RowPositions<MmaS> const positions{rows};
     float factor[Softmax::rows];
     constexpr bool all = C.beneath == 4;  // columns of P before the wait for O
     constexpr int beneath = all ? Softmax::columns : Softmax::columns * C.beneath / 8 * 2;
@@ -298,8 +297,8 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     };
     auto const softmax_of = [&](int n) {  // once S has come: P, but for its registers
       wgmma_pin(tSrS);
-      cap_and_mask<MmaS, C.exponential, C.block_n>(mask, blocks, rows, n, p.softcap_scale * descale,
-                                                   tSrS);
+      cap_and_mask<MmaS, C.exponential, C.block_n>(mask, blocks, positions, n,
+                                                   p.softcap_scale * descale, tSrS);
       bool const grown = softmax.template follow_and_exponentiate<beneath>(tSrS, factor);
       // No sum of exponentials is negative, but ptxas does not know it. So it does not put these
       // off until after the wait for O, which they are to run beneath.

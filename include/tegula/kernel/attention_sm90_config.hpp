@@ -7,6 +7,7 @@
 #include "tegula/kernel/attention_config.hpp"
 #include "tegula/kernel/attention_mask.hpp"
 #include "tegula/kernel/attention_output.hpp"
+#include "tegula/kernel/packed_heads.hpp"
 #include "tegula/numeric/dtype.hpp"
 #include "tegula/pipeline/divisor.hpp"
 #include "tegula/pipeline/row_blocks.hpp"
@@ -28,9 +29,10 @@ enum class AttentionOverlap : std::uint8_t {
 /// `block_n`; K and V pass through `stages` shared-memory buffers each. `head_dim` and `head_dim_v`
 /// are extents of the tiles: a problem whose own are less is padded with zeros by TMA.
 ///
-/// The rows of a consumer are those of one head; with `serving`, positions of several heads that
-/// share keys. `serving` adds what inference servers need (AttentionServing): sequences of their
-/// own lengths, paged keys, packed heads, and keys that are split over CTAs.
+/// The rows of a consumer are those of one head, or positions of several heads that share keys
+/// (PackedHeads): a launch says how many. `serving` adds what inference servers need
+/// (AttentionServing): sequences of their own lengths, paged keys, and keys that are split over
+/// CTAs.
 struct AttentionSm90Config {
   DType dtype = DType::bf16;
   int head_dim = 128;    ///< of Q and K
@@ -138,8 +140,8 @@ struct AttentionDescales {
 /// softmax, the sum, and as many as a multiple of 16 bytes takes.
 constexpr int attention_partial_row(AttentionSm90Config const& c) { return columns_of_one(c) + 4; }
 
-/// What a launch of a `serving` configuration has besides: where each sequence lies, what a tile
-/// packs, and how keys are shared between CTAs.
+/// What a launch of a `serving` configuration has besides: where each sequence lies, and how keys
+/// are shared between CTAs.
 ///
 /// Queries and keys of a sequence begin at token q_begin[batch] and k_begin[batch] of packed
 /// tensors, whose batch extent is 1; where these are null, at token 0 of the batch. There are
@@ -150,10 +152,6 @@ constexpr int attention_partial_row(AttentionSm90Config const& c) { return colum
 /// Paged keys lie in `pages` pages of page_size tokens, which the tensor maps of K and V have for
 /// their batches: key j of a sequence is token j % page_size of page page_table[batch *
 /// table_stride + j / page_size]. A box of these maps has box_keys tokens.
-///
-/// A tile's row r of a consumer is position r / group of query head `head * group + r % group`,
-/// with `head` one of the packed heads; a consumer has `positions` positions. Q's tensor map is
-/// (head_dim, head of the group, token, packed head, batch).
 ///
 /// A tile's blocks of keys are computed in parts of part_blocks. Where there are several, each
 /// leaves its rows' sums in `partial`, and the one that finishes last, by `arrivals`, adds them up:
@@ -173,24 +171,21 @@ struct AttentionServing {
   int batches = 1;
   int heads = 1;  ///< packed ones, of a batch
   Divisor by_heads{1};
-  int group = 1;
-  Divisor by_group{1};
-  int positions = kAttentionConsumerRows;
   int part_blocks = AttentionMask::unlimited;
   int most_blocks = AttentionMask::unlimited;  ///< that a tile's rows see, by the window
   int partial_rows = 0;                        ///< of a consumer in `partial`
   float* partial = nullptr;
-  std::uint32_t* arrivals = nullptr;         ///< zeros, which the launch leaves 0
-  std::int64_t lse_batch = 0, lse_head = 0;  ///< strides of the log-sum-exp
+  std::uint32_t* arrivals = nullptr;  ///< zeros, which the launch leaves 0
 };
 
 /// What the Hopper attention kernel is launched with: O = softmax(scale Q K^T) V, for each batch
 /// and head.
 ///
-/// The tensor maps' axes are (head_dim, token, head, batch), their boxes those of q_tile, k_tile
-/// and loaded_v_tile. Which keys a row sees: `mask`. Scores are scale S, or with a softcap c > 0, c
-/// tanh(scale S / c). A sink, one number a head, takes part in a row's softmax as a score without a
-/// value.
+/// The tensor maps of K and V have the axes (head_dim, token, head, batch), that of Q those of
+/// `packed`; their boxes are those of q_tile, k_tile and loaded_v_tile. `order` is that of blocks
+/// of positions, of packed heads. Which keys a row sees: `mask`. Scores are scale S, or with a
+/// softcap c > 0, c tanh(scale S / c). A sink, one number a head, takes part in a row's softmax as
+/// a score without a value.
 struct AttentionSm90Params {
   TensorMap q;
   TensorMap k;
@@ -199,10 +194,11 @@ struct AttentionSm90Params {
   RowBlockOrder order;
   int ctas = 1;                    ///< of the grid
   TileCounter* counter = nullptr;  ///< null: every CTA takes every ctas-th block of rows
-  Divisor heads_per_kv_head{1};    ///< query heads that share a head of K and V
-  float scale = 0;                 ///< of the scores, or, with a softcap, the softcap
-  float softcap_scale = 0;         ///< with a softcap: scale / softcap; else 0
-  AttentionDescales descales;      ///< of operands of 8 bits
+  PackedHeads packed{1, kAttentionConsumerRows};
+  Divisor heads_per_kv_head{1};  ///< packed heads that share a head of K and V
+  float scale = 0;               ///< of the scores, or, with a softcap, the softcap
+  float softcap_scale = 0;       ///< with a softcap: scale / softcap; else 0
+  AttentionDescales descales;    ///< of operands of 8 bits
   AttentionOutput out;
   AttentionServing serving;  ///< of a configuration that is `serving`
 };

@@ -3,30 +3,42 @@
 #include <type_traits>
 
 #include "tegula/arch/global.hpp"
-#include "tegula/kernel/attention_output.hpp"
+#include "tegula/kernel/attention_mask.hpp"
 #include "tegula/kernel/attention_sm90_config.hpp"
+#include "tegula/kernel/packed_heads.hpp"
 #include "tegula/pipeline/tile_queue.hpp"
 
 /// Which tile of attention_sm90 or attention_sm100 a CTA computes next, and what it is: its rows,
 /// and the blocks of keys that they see. Of one length for all sequences (HeadTiles), or with a
-/// length for each (SequenceTiles).
+/// length for each (SequenceTiles). Either packs heads (PackedHeads).
 namespace tegula {
 
-/// Tiles of one head's rows, in the order of p.order. A tile is its index. C is the kernel's
-/// configuration.
+/// The first position of a consumer of a tile, which is number `block` of its packed head's. C,
+/// here and below, is the kernel's configuration.
+template <auto C>
+TEGULA_DEVICE int first_position(PackedHeads const& packed, int block, int consumer) {
+  return (block * C.consumers + consumer) * packed.positions;
+}
+/// The blocks of keys that the rows of a tile see; and those that a consumer's see.
+template <auto C>
+TEGULA_DEVICE KeyBlocks key_blocks_of_tile(AttentionMask const& mask, PackedHeads const& packed,
+                                           int block) {
+  return key_blocks(mask, first_position<C>(packed, block, 0), C.consumers * packed.positions,
+                    C.block_n);
+}
+template <auto C>
+TEGULA_DEVICE KeyBlocks key_blocks_of_consumer(AttentionMask const& mask, PackedHeads const& packed,
+                                               int block, int consumer) {
+  return key_blocks(mask, first_position<C>(packed, block, consumer), packed.positions, C.block_n);
+}
+
+/// Tiles of packed heads' rows, of sequences of one length, in the order of p.order. A tile is its
+/// index.
 template <auto C> struct HeadTiles {
   using Params = AttentionSm90Params;
   using Tile = int;
   TEGULA_DEVICE static Tile none() { return -1; }
   TEGULA_DEVICE static bool is_tile(Tile tile) { return tile != -1; }
-
-  /// The rows of a consumer, from `first` on.
-  struct Rows : HeadRows {
-    TEGULA_DEVICE int position(int row) const { return row; }
-  };
-
-  static constexpr int tile_m = block_m(C);            // rows
-  static constexpr int consumer_m = consumer_rows(C);  // of each consumer
 
   /// What a tile is.
   class Work {
@@ -38,15 +50,20 @@ template <auto C> struct HeadTiles {
     TEGULA_DEVICE int head() const { return at_.head; }
     TEGULA_DEVICE AttentionMask const& mask() const { return p_.mask; }
     TEGULA_DEVICE static constexpr int parts() { return 1; }
-    TEGULA_DEVICE Rows rows(int consumer) const {
-      return {{at_, at_.block * tile_m + consumer * consumer_m}};
+    TEGULA_DEVICE PackedRows rows(int consumer) const {
+      return {.packed = p_.packed,
+              .packed_head = at_.head,
+              .first_position = first_position<C>(p_.packed, at_.block, consumer),
+              .batch = at_.batch,
+              .begin = 0,
+              .length = p_.mask.seq_q};
     }
     /// The blocks of keys of the tile's rows; and those of a consumer's.
     TEGULA_DEVICE KeyBlocks blocks() const {
-      return key_blocks(p_.mask, at_.block * tile_m, tile_m, C.block_n);
+      return key_blocks_of_tile<C>(p_.mask, p_.packed, at_.block);
     }
     TEGULA_DEVICE KeyBlocks blocks_of(int consumer) const {
-      return key_blocks(p_.mask, rows(consumer).first, consumer_m, C.block_n);
+      return key_blocks_of_consumer<C>(p_.mask, p_.packed, at_.block, consumer);
     }
 
    private:
@@ -85,39 +102,12 @@ struct alignas(16) SequenceTile {
 
 /// Tiles of packed heads' rows of sequences of their own lengths, in parts of the keys: see
 /// AttentionServing. Indices run over the parts of all tiles, sequence by sequence, the last
-/// positions of each first. C is the kernel's configuration.
+/// positions of each first.
 template <auto C> struct SequenceTiles {
   using Params = AttentionSm90Params;
   using Tile = SequenceTile;
   TEGULA_DEVICE static Tile none() { return {.batch = -1}; }
   TEGULA_DEVICE static bool is_tile(Tile const& tile) { return tile.batch >= 0; }
-
-  /// The rows of a consumer, numbered from 0.
-  struct Rows {
-    static constexpr int first = 0;
-    AttentionServing const& serving;
-    SequenceTile const& tile;
-    int first_position;
-
-    TEGULA_DEVICE int position(int row) const { return first_position + row / serving.by_group; }
-    TEGULA_DEVICE int head(int row) const {
-      return tile.head * serving.group + row - row / serving.by_group * serving.group;
-    }
-    TEGULA_DEVICE bool has(AttentionOutput const&, int row, SourceLocation where) const {
-      return row < edge(serving.positions * serving.group, where) &&
-             position(row) < edge(tile.q_length, where);
-    }
-    TEGULA_DEVICE std::int64_t offset(AttentionOutput const& out, int row) const {
-      int const batch = serving.q_begin == nullptr ? tile.batch : 0;
-      return batch * out.stride.batch + (tile.q_begin + position(row)) * out.stride.seq +
-             head(row) * out.stride.head;
-    }
-    TEGULA_DEVICE std::int64_t lse_offset(AttentionOutput const&, int row) const {
-      int const batch = serving.q_begin == nullptr ? tile.batch : 0;
-      return batch * serving.lse_batch + head(row) * serving.lse_head + tile.q_begin +
-             position(row);
-    }
-  };
 
   class Work {
    public:
@@ -129,13 +119,17 @@ template <auto C> struct SequenceTiles {
     TEGULA_DEVICE AttentionMask mask() const {
       return {tile_.q_length, tile_.k_length, p_.mask.left, p_.mask.right};
     }
-    TEGULA_DEVICE Rows rows(int consumer) const {
-      return {p_.serving, tile_, (tile_.block * C.consumers + consumer) * p_.serving.positions};
+    TEGULA_DEVICE PackedRows rows(int consumer) const {
+      return {.packed = p_.packed,
+              .packed_head = tile_.head,
+              .first_position = first_position<C>(p_.packed, tile_.block, consumer),
+              .batch = p_.serving.q_begin == nullptr ? tile_.batch : 0,
+              .begin = tile_.q_begin,
+              .length = tile_.q_length};
     }
     /// The blocks of keys of all parts of the tile.
     TEGULA_DEVICE KeyBlocks all_blocks() const {
-      int const positions = C.consumers * p_.serving.positions;
-      return key_blocks(mask(), tile_.block * positions, positions, C.block_n);
+      return key_blocks_of_tile<C>(mask(), p_.packed, tile_.block);
     }
     TEGULA_DEVICE int parts() const {
       KeyBlocks const all = all_blocks();
@@ -152,8 +146,7 @@ template <auto C> struct SequenceTiles {
     }
     TEGULA_DEVICE KeyBlocks blocks_of(int consumer) const {
       KeyBlocks const part = blocks();
-      KeyBlocks own =
-          key_blocks(mask(), rows(consumer).first_position, p_.serving.positions, C.block_n);
+      KeyBlocks own = key_blocks_of_consumer<C>(mask(), p_.packed, tile_.block, consumer);
       if (own.first < part.first) own.first = part.first;
       if (own.last > part.last) own.last = part.last;
       return own;
@@ -215,7 +208,7 @@ template <auto C> struct SequenceTiles {
         k_length_ = length_within(
             ld_global<int>(s.k_begin + batch_ + 1) - ld_global<int>(s.k_begin + batch_),
             p_.mask.seq_k);
-      int const positions = C.consumers * s.positions;
+      int const positions = C.consumers * p_.packed.positions;
       blocks_ = (q_length_ + positions - 1) / positions;
       int const all = (k_length_ + C.block_n - 1) / C.block_n,
                 seen = all < s.most_blocks ? all : s.most_blocks;

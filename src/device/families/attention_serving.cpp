@@ -26,12 +26,12 @@ void pack(AttentionShares& shares, AttentionArguments const& a, ServingTile cons
   std::int64_t const sharing = a.heads / *a.kv_heads;
   for (std::int64_t group = 1; group <= std::min<std::int64_t>(sharing, tile.consumer_rows);
        ++group) {
-    if (sharing % group != 0) continue;
+    if (sharing % group != 0 || !can_pack(a, static_cast<int>(group))) continue;
     std::int64_t const positions = tile.consumer_rows / group,
                        tiles = a.batch * (a.heads / group) *
                                ceil_div(a.seq_q, positions * tile.consumers);
     if (group > 1 && tiles >= shares.tiles) continue;
-    shares.group = static_cast<int>(group), shares.positions = static_cast<int>(positions);
+    shares.packed = PackedHeads(static_cast<int>(group), tile.consumer_rows);
     shares.tiles = tiles;
   }
 }
@@ -48,7 +48,8 @@ int most_key_blocks(AttentionArguments const& a, ServingTile const& tile, int po
 
 /// Rows of a consumer that there are.
 int partial_rows(AttentionArguments const& a, AttentionShares const& shares) {
-  return shares.group * static_cast<int>(std::min<std::int64_t>(shares.positions, a.seq_q));
+  return shares.packed.group *
+         static_cast<int>(std::min<std::int64_t>(shares.packed.positions, a.seq_q));
 }
 
 /// Of a tile's rows in the workspace.
@@ -97,9 +98,9 @@ AttentionShares attention_shares(AttentionArguments const& arguments, ServingTil
   AttentionArguments const a = with_defaults(arguments);
   AttentionShares shares;
   pack(shares, a, tile);
-  shares.key_blocks = most_key_blocks(a, tile, shares.positions);
+  shares.key_blocks = most_key_blocks(a, tile, shares.packed.positions);
   // Where there are many queries, there are many tiles, and parts of them would take much memory.
-  shares.uneven = a.batch > 1 && a.seq_q <= shares.positions &&
+  shares.uneven = a.batch > 1 && a.seq_q <= shares.packed.positions &&
                   (a.seqused_k != nullptr || a.cu_seqlens_k != nullptr);
   // Parts that there may be: of tiles whose arrivals can be counted, with room for the rows of
   // each.
@@ -150,26 +151,10 @@ std::string to_string(AttentionShares const& shares) {
                                : fmt::format("{} blocks of keys in {} parts of {}",
                                              shares.key_blocks, shares.parts, shares.part_blocks);
   return fmt::format("{} tiles of {} x {} heads and positions for each consumer, {}", shares.tiles,
-                     shares.group, shares.positions, keys);
+                     shares.packed.group, shares.packed.positions, keys);
 }
 
-/// The tensor map for `tokens` tokens of `group` heads: (head_dim, head of the group, token, group,
-/// batch).
-TensorMapDescription packed_description(TokenTensor const& x, DType type, TmaBoxes const& boxes,
-                                        int group, int tokens) {
-  TensorMapDescription d = tensor_description(x, type, boxes);
-  d.rank = 5;
-  d.extents = {x.head_dim, group, x.seq, x.heads / group, x.batches};
-  auto const bytes = [&](std::int64_t extent, std::int64_t stride) {
-    return extent == 1 ? std::int64_t{16} : stride * bytes_of(type);
-  };
-  d.strides = {bytes(group, x.stride.head), bytes(x.seq, x.stride.seq),
-               bytes(x.heads / group, group * x.stride.head), bytes(x.batches, x.stride.batch)};
-  d.box = {boxes.box(0), group, tokens, 1, 1};
-  return d;
-}
-
-/// The same for boxes of `keys` keys.
+/// The tensor map of k or v for boxes of `keys` keys.
 TensorMapDescription key_description(TokenTensor const& x, DType type, TmaBoxes const& boxes,
                                      int keys) {
   TensorMapDescription d = tensor_description(x, type, boxes);
@@ -186,9 +171,8 @@ int box_keys(AttentionArguments const& a, ServingTile const& tile) {
 /// What the kernel is told.
 AttentionServing serving_of(AttentionArguments const& a, ServingTile const& tile,
                             AttentionShares const& shares) {
-  bool const paged = a.page_table != nullptr, packed = a.cu_seqlens_q != nullptr;
-  int const heads = static_cast<int>(a.heads / shares.group);
-  std::int64_t const queries = query_extents(a).seq;
+  bool const paged = a.page_table != nullptr;
+  int const heads = static_cast<int>(a.heads / shares.packed.group);
   return {.q_begin = a.cu_seqlens_q,
           .k_begin = a.cu_seqlens_k,
           .k_length = a.seqused_k,
@@ -203,15 +187,10 @@ AttentionServing serving_of(AttentionArguments const& a, ServingTile const& tile
           .batches = static_cast<int>(a.batch),
           .heads = heads,
           .by_heads = Divisor(heads),
-          .group = shares.group,
-          .by_group = Divisor(shares.group),
-          .positions = shares.positions,
           .part_blocks = shares.part_blocks,
           .most_blocks = shares.key_blocks,
           .partial_rows = partial_rows(a, shares),
-          .partial = static_cast<float*>(a.workspace),
-          .lse_batch = packed ? 0 : a.heads * queries,
-          .lse_head = queries};
+          .partial = static_cast<float*>(a.workspace)};
 }
 
 }  // namespace
@@ -227,24 +206,24 @@ std::string serving_remark(AttentionArguments const& arguments, ServingTile cons
 }
 
 void lower_operands(Machine const& machine, AttentionArguments const& a, bool serving,
-                    ServingTile const& tile, OperandBoxes const& boxes, AttentionSm90Params& p) {
+                    int dense_group, ServingTile const& tile, OperandBoxes const& boxes,
+                    AttentionSm90Params& p) {
   DeviceProperties const device = machine.properties();
   auto const [q, k, v] = attention_operands(a);
-  std::int64_t sharing = a.heads / *a.kv_heads;
   if (serving) {
     AttentionShares const shares = attention_shares(a, tile, device);
+    p.packed = shares.packed;
     p.serving = serving_of(a, tile, shares);
     p.ctas = static_cast<int>(std::min<std::int64_t>(shares.items(), device.multiprocessors));
-    p.q = encode(machine, packed_description(q, a.dtype, boxes.q, shares.group, shares.positions));
-    sharing /= shares.group;
   } else {
-    p.order = attention_order(a, tile.rows(), device);
+    p.packed = PackedHeads(dense_group, tile.consumer_rows);
+    p.order = attention_order(a, tile.consumers, p.packed, device);
     p.ctas = attention_grid(p.order, device);
-    p.q = encode(machine, tensor_description(q, a.dtype, boxes.q));
   }
+  p.q = encode(machine, packed_description(q, a.dtype, boxes.q, p.packed));
   p.k = encode(machine, key_description(k, a.dtype, boxes.k, box_keys(a, tile)));
   p.v = encode(machine, key_description(v, a.dtype, boxes.v, box_keys(a, tile)));
-  p.heads_per_kv_head = Divisor(static_cast<int>(sharing));
+  p.heads_per_kv_head = Divisor(static_cast<int>(a.heads / *a.kv_heads / p.packed.group));
 }
 
 }  // namespace tegula::device

@@ -43,8 +43,7 @@ inline ServingTile serving_tile(AttentionSm100Config const& c) {
 
 /// Lengths that the host does not know count as the largest.
 struct AttentionShares {
-  int group = 1;           ///< query heads that a tile packs
-  int positions = 1;       ///< of a consumer
+  PackedHeads packed{1, 1};
   std::int64_t tiles = 1;  ///< over all sequences and heads
   int key_blocks = 1;      ///< most of a tile
   bool uneven = false;     ///< sequences of a few queries have lengths that the host does not know
@@ -83,13 +82,15 @@ std::string serving_remark(AttentionArguments const& arguments, ServingTile cons
                            DeviceProperties const& device);
 
 /// Which tiles there are, the CTAs that compute them, and the tensor maps of q, k and v for boxes
-/// of these tiles, to `p`; with `serving` what such a configuration is told besides. Precondition:
-/// arguments with defaults.
+/// of these tiles, to `p`; with `serving` what such a configuration is told besides. Such a one
+/// finds out how many heads a tile packs, another packs `dense_group`. Precondition: arguments with
+/// defaults.
 struct OperandBoxes {
   TmaBoxes q, k, v;
 };
 void lower_operands(Machine const& machine, AttentionArguments const& arguments, bool serving,
-                    ServingTile const& tile, OperandBoxes const& boxes, AttentionSm90Params& p);
+                    int dense_group, ServingTile const& tile, OperandBoxes const& boxes,
+                    AttentionSm90Params& p);
 
 /// The tensors of a launch. Of lengths that lie on the device: every element may be touched, or
 /// not.

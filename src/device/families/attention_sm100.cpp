@@ -51,7 +51,8 @@ double FamilyTraits<AttentionSm100Family>::cost(AttentionArguments const& argume
                                   (3 + polynomial * by_polynomial) / fused});  // of an element of S
   double const block = c.block_n * block_m(c) * cycles;
   if (c.serving) return attention_shares(a, serving_tile(c), device).blocks_in_turn * block;
-  AttentionRounds const all = attention_rounds(a, block_m(c), c.block_n, device);
+  AttentionRounds const all =
+      attention_rounds(a, c.consumers, PackedHeads(1, consumer_rows(c)), c.block_n, device);
   return all.rounds * all.key_blocks * block;
 }
 
@@ -67,7 +68,7 @@ AttentionSm100Params FamilyTraits<AttentionSm100Family>::lower(Machine const& ma
   AttentionArguments const a = with_defaults(arguments);
   AttentionSm100Config const& c = configuration(attention_sm100, choice.configuration);
   AttentionSm100Params p{attention_params(a), {}};
-  lower_operands(machine, a, c.serving, serving_tile(c),
+  lower_operands(machine, a, c.serving, 1, serving_tile(c),
                  {tma_boxes(q_tile(c)), tma_boxes(k_tile(c)), tma_boxes(loaded_v_tile(c))}, p);
   if (!c.serving)
     p.o = encode(machine, tensor_description(attention_output(a), *a.out, tma_boxes(o_tile(c))));

@@ -46,7 +46,7 @@ template <> struct FamilyTraits<AttentionSm100Family> {
   static std::vector<sim::GlobalTensor> describe(AttentionSm100Config const& c,
                                                  AttentionSm100Params const& p) {
     if (c.serving) return describe_serving(p);
-    return describe_heads(p, consumer_rows(c), c.block_n);
+    return describe_heads(p, c.block_n);
   }
 
   static std::string name(AttentionSm100Config const& c) {

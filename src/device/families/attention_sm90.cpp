@@ -3,14 +3,34 @@
 
 #include "attention_sm90.hpp"
 
+#include <algorithm>
+
 #include "attention_serving.hpp"
 #include "attention_tensors.hpp"
 
 namespace tegula::device {
 namespace {
 
-/// Rows of a group of heads that count as few: above, tiles of one head are full.
+/// Rows of a group of heads that count as few: above, tiles of several consumers are full.
 constexpr std::int64_t kFewRows = 128;
+
+/// Packed heads are to take at most this share of the time of one head's rows, as predicted: a
+/// smaller gain lies within the prediction's error.
+constexpr double kPackingPays = 0.97;
+
+/// The products of the CTA that has the most, tiles padded, if these pack `group` heads.
+double cost_of_packed(AttentionArguments const& a, AttentionSm90Config const& c, int group,
+                      DeviceProperties const& device) {
+  AttentionRounds const all =
+      attention_rounds(a, c.consumers, PackedHeads(group, consumer_rows(c)), c.block_n, device);
+  // What a block costs besides its products, in keys: with fewer bits these take less time.
+  int const block_n = c.block_n + (bits(c.dtype) == 8 ? 32 : 0);
+  // Three consumers that take no turns, beside two that do: on an H200 the same products took them
+  // 0.91 to 0.95 of the time at head dim 128, from 512 to 32768 keys.
+  double const pace = c.consumers == 3 && !takes_turns(c) ? 0.935 : 1.0;
+  return pace * all.rounds * (all.key_blocks * block_n + 64) * block_m(c) *
+         (c.head_dim + c.head_dim_v);
+}
 
 }  // namespace
 
@@ -34,20 +54,28 @@ char const* FamilyTraits<AttentionSm90Family>::unfit(AttentionArguments const& a
   if (asks_for_parts(a)) {  // which is heeded, whether or not it is predicted to pay
     if (!attention_shares(a, serving_tile(c), device).as_asked) return kFewerParts;
   } else if (!needs_serving(a) && !c.latent) {
-    if (c.consumers > 1) {
-      // Tiles that several heads' rows fill better. In e4m3, and with fewer keys in a block, they
-      // take longer all the same.
-      bool const packs = bits(c.dtype) == 16 && c.block_n >= 64 &&
-                         attention_shares(a, serving_tile(c), device).group > 1;
-      return packs ? nullptr : "sequences of their own lengths, or heads to pack";
-    }
+    if (c.consumers > 1) return "sequences of their own lengths";
     if (a.seq_q > kFewRows / (a.heads / *a.kv_heads)) return "few queries";
     AttentionShares const shares = attention_shares(a, serving_tile(c), device);
-    if (shares.group == 1 && shares.parts == 1) return "heads to pack, or keys in parts";
+    if (shares.packed.group == 1 && shares.parts == 1) return "heads to pack, or keys in parts";
   }
   if (a.page_table != nullptr && a.page_size % c.block_n != 0 && c.block_n % a.page_size != 0)
     return "pages of another size";
   return nullptr;
+}
+
+int FamilyTraits<AttentionSm90Family>::group(AttentionArguments const& a,
+                                             AttentionSm90Config const& c,
+                                             DeviceProperties const& device) {
+  int const sharing = static_cast<int>(a.heads / *a.kv_heads);
+  int chosen = 1;
+  double least = kPackingPays * cost_of_packed(a, c, 1, device);
+  for (int group = 2; group <= std::min(sharing, consumer_rows(c)); ++group) {
+    if (sharing % group != 0 || !can_pack(a, group)) continue;
+    double const cost = cost_of_packed(a, c, group, device);
+    if (cost < least) chosen = group, least = cost;
+  }
+  return chosen;
 }
 
 double FamilyTraits<AttentionSm90Family>::cost(AttentionArguments const& arguments,
@@ -55,27 +83,24 @@ double FamilyTraits<AttentionSm90Family>::cost(AttentionArguments const& argumen
                                                DeviceProperties const& device) {
   AttentionArguments const a = with_defaults(arguments);
   if (c.serving) {
-    // A consumer that is alone has no other's products to run its softmax beneath. Two have fewer
-    // keys in a block than those of one head's rows: on an H200, 1.6 times fewer tiles took 0.83
-    // of the time, and 1.33 times fewer 1.05.
-    double const slower = c.consumers == 1 ? 1.5 : needs_serving(a) ? 1.0 : 1.375;
+    // A consumer that is alone has no other's products to run its softmax beneath.
+    double const slower = c.consumers == 1 ? 1.5 : 1.0;
     return slower * (attention_shares(a, serving_tile(c), device).blocks_in_turn * c.block_n) *
            block_m(c) * (c.head_dim + c.head_dim_v);
   }
-  AttentionRounds const all = attention_rounds(a, block_m(c), c.block_n, device);
-  // What a block costs besides its products, in keys: with fewer bits these take less time.
-  int const block_n = c.block_n + (bits(c.dtype) == 8 ? 32 : 0);
-  // Three consumers that take no turns, beside two that do: on an H200 the same products took them
-  // 0.91 to 0.95 of the time at head dim 128, from 512 to 32768 keys.
-  double const pace = c.consumers == 3 && !takes_turns(c) ? 0.935 : 1.0;
-  return pace * all.rounds * (all.key_blocks * block_n + 64) * block_m(c) *
-         (c.head_dim + c.head_dim_v);
+  return cost_of_packed(a, c, group(a, c, device), device);
 }
 
 std::string FamilyTraits<AttentionSm90Family>::remark(AttentionArguments const& arguments,
                                                       AttentionSm90Config const& c,
                                                       DeviceProperties const& device) {
-  return c.serving ? serving_remark(arguments, serving_tile(c), device) : std::string{};
+  if (c.serving) return serving_remark(arguments, serving_tile(c), device);
+  AttentionArguments const a = with_defaults(arguments);
+  PackedHeads const packed(group(a, c, device), consumer_rows(c));
+  if (packed.group == 1) return {};
+  return fmt::format("{} tiles of {} x {} heads and positions for each consumer",
+                     attention_order(a, c.consumers, packed, device).count(), packed.group,
+                     packed.positions);
 }
 
 std::int64_t FamilyTraits<AttentionSm90Family>::workspace_bytes(AttentionArguments const& arguments,
@@ -89,8 +114,16 @@ AttentionSm90Params FamilyTraits<AttentionSm90Family>::lower(Machine const& mach
                                                              AttentionChoice const& choice) {
   AttentionArguments const a = with_defaults(arguments);
   AttentionSm90Config const& c = configuration(attention_sm90, choice.configuration);
+  return lower(machine, a, c, c.serving ? 1 : group(a, c, machine.properties()));
+}
+
+AttentionSm90Params FamilyTraits<AttentionSm90Family>::lower(Machine const& machine,
+                                                             AttentionArguments const& arguments,
+                                                             AttentionSm90Config const& c,
+                                                             int dense_group) {
+  AttentionArguments const a = with_defaults(arguments);
   AttentionSm90Params p = attention_params(a);
-  lower_operands(machine, a, c.serving, serving_tile(c),
+  lower_operands(machine, a, c.serving, dense_group, serving_tile(c),
                  {tma_boxes(q_tile(c)), tma_boxes(k_tile(c)), tma_boxes(loaded_v_tile(c))}, p);
   return p;
 }

@@ -37,7 +37,14 @@ template <> struct FamilyTraits<AttentionSm90Family> {
   static char const* unfit(AttentionArguments const& a, AttentionSm90Config const& c,
                            DeviceProperties const& device);
 
-  /// How a serving configuration shares a problem out, for the plan's reason; of another, nothing.
+  /// How many heads that share keys a tile packs, of a configuration that is not `serving`: as many
+  /// as are predicted to be fastest, and one unless that pays. Precondition: arguments with
+  /// defaults.
+  static int group(AttentionArguments const& a, AttentionSm90Config const& c,
+                   DeviceProperties const& device);
+
+  /// How a serving configuration shares a problem out, for the plan's reason; of another, what its
+  /// tiles pack.
   static std::string remark(AttentionArguments const& a, AttentionSm90Config const& c,
                             DeviceProperties const& device);
 
@@ -51,6 +58,9 @@ template <> struct FamilyTraits<AttentionSm90Family> {
 
   static AttentionSm90Params lower(Machine const& machine, AttentionArguments const& a,
                                    AttentionChoice const& choice);
+  /// The same of a configuration, whose tiles pack `dense_group` heads if it is not `serving`.
+  static AttentionSm90Params lower(Machine const& machine, AttentionArguments const& a,
+                                   AttentionSm90Config const& c, int dense_group);
 
   /// The blocks of rows are dealt out dynamically where some take longer than others.
   static void on_stream(AttentionSm90Params& p, void* workspace) {
@@ -86,7 +96,7 @@ template <> struct FamilyTraits<AttentionSm90Family> {
 inline std::vector<sim::GlobalTensor> FamilyTraits<AttentionSm90Family>::describe(
     AttentionSm90Config const& c, AttentionSm90Params const& p) {
   if (c.serving) return describe_serving(p);
-  return describe_heads(p, kAttentionConsumerRows, c.block_n);
+  return describe_heads(p, c.block_n);
 }
 
 }  // namespace tegula::device
