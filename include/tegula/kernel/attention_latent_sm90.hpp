@@ -109,7 +109,8 @@ requires(C.latent) struct AttentionSm90<C> {
       name("last part", last_part);
     }
   };
-  static_assert(sizeof(SharedStorage) <= shared_bytes(C) && shared_bytes(C) <= 227 * 1024);
+  static_assert(sizeof(SharedStorage) <= shared_bytes(C) &&
+                shared_bytes(C) <= kAttentionSm90SharedBytes);
 
   static constexpr int producer_registers = 40, consumer_registers = 232;
 

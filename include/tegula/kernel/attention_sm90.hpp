@@ -119,7 +119,8 @@ template <AttentionSm90Config C> struct AttentionSm90 {
       loaded.name_buffers(name);
     }
   };
-  static_assert(sizeof(SharedStorage) <= shared_bytes(C) && shared_bytes(C) <= 227 * 1024);
+  static_assert(sizeof(SharedStorage) <= shared_bytes(C) &&
+                shared_bytes(C) <= kAttentionSm90SharedBytes);
   static constexpr int producer_registers = tegula::producer_registers(C);
   static constexpr int consumer_registers = tegula::consumer_registers(C);
 

@@ -62,13 +62,6 @@ inline constexpr int kAttentionConsumerRows = 64;
 constexpr int consumer_rows(AttentionSm90Config const&) { return kAttentionConsumerRows; }
 constexpr int block_m(AttentionSm90Config const& c) { return kAttentionConsumerRows * c.consumers; }
 
-/// Buffers of a consumer's rows of Q: one for each, and two for one that is alone, so that the rows
-/// of its next tile come while it computes.
-/// Of latent attention there is memory for one.
-constexpr int q_stages(AttentionSm90Config const& c) {
-  return c.consumers == 1 && !c.latent ? 2 : c.consumers;
-}
-
 /// Warpgroups that compute, and the columns of O that one of them has.
 constexpr int warpgroups(AttentionSm90Config const& c) { return c.latent ? 2 : c.consumers; }
 constexpr int columns_of_one(AttentionSm90Config const& c) {
@@ -83,6 +76,25 @@ constexpr bool takes_turns(AttentionSm90Config const& c) {
 /// Whether V is transposed on its way to the second product: wgmma reads operands of 8 bits K-major
 /// only, and V's head dimension is contiguous, which is mn there.
 constexpr bool transposes_v(AttentionSm90Config const& c) { return bits(c.dtype) == 8; }
+
+/// The shared memory of a CTA with so many buffers of Q, or a little more: the tiles, and 1 KB for
+/// barriers and alignment, or 2 where V is transposed.
+constexpr int shared_bytes(AttentionSm90Config const& c, int q_stages) {
+  // As TMA brings it, and transposed: each with barriers. Latent: none but K's, and P.
+  int const of_v = transposes_v(c) ? 2 : 1;
+  int const of_rows = (c.head_dim * q_stages + (c.latent ? c.block_n : 0)) * kAttentionConsumerRows,
+            of_keys = (c.head_dim + (c.latent ? 0 : of_v * c.head_dim_v)) * c.block_n * c.stages;
+  return (of_rows + of_keys) * bits(c.dtype) / 8 + 1024 * of_v;
+}
+inline constexpr int kAttentionSm90SharedBytes = 227 * 1024;  ///< that a CTA can have
+
+/// Buffers of a consumer's rows of Q: two for each where there is memory for them, so that the rows
+/// of its next tile come while it computes. Else one.
+constexpr int q_stages(AttentionSm90Config const& c) {
+  int const twice = 2 * c.consumers;
+  return !c.latent && shared_bytes(c, twice) <= kAttentionSm90SharedBytes ? twice : c.consumers;
+}
+constexpr int shared_bytes(AttentionSm90Config const& c) { return shared_bytes(c, q_stages(c)); }
 
 /// Registers of a thread: they move from the producer to two consumers or three, which are launched
 /// with 168 each, or with 128. One consumer has as many as a thread can have. A producer's warps
@@ -114,17 +126,6 @@ constexpr OperandTile v_tile(AttentionSm90Config const& c) {
 /// P of latent attention, which the second warpgroup reads from shared memory.
 constexpr OperandTile p_tile(AttentionSm90Config const& c) {
   return {bits(c.dtype), kAttentionConsumerRows, c.block_n, 1, 1};
-}
-
-/// The shared memory of a CTA, or a little more: the tiles, and 1 KB for barriers and alignment, or
-/// 2 where V is transposed.
-constexpr int shared_bytes(AttentionSm90Config const& c) {
-  // As TMA brings it, and transposed: each with barriers. Latent: none but K's, and P.
-  int const of_v = transposes_v(c) ? 2 : 1;
-  int const of_rows =
-                (c.head_dim * q_stages(c) + (c.latent ? c.block_n : 0)) * kAttentionConsumerRows,
-            of_keys = (c.head_dim + (c.latent ? 0 : of_v * c.head_dim_v)) * c.block_n * c.stages;
-  return (of_rows + of_keys) * bits(c.dtype) / 8 + 1024 * of_v;
 }
 
 /// What q, k and v of 8 bits are to be multiplied with: a factor for each batch and head of keys

@@ -21,13 +21,14 @@ constexpr AttentionSm90Config three_consumers(AttentionSm90Config tile) {
 }
 
 /// The tiles of attention_sm90, apart from their types, tuned for speed on an H200
-/// (docs/hopper_attention.md).
+/// (docs/hopper_attention.md). Three stages where there is memory for them: while one consumer
+/// finishes its tile, another begins the next.
 inline constexpr AttentionSm90Config attention_sm90_tiles[] = {
-    {.head_dim = 64, .head_dim_v = 64, .block_n = 128, .consumers = 3},
-    three_consumers({.head_dim = 96, .head_dim_v = 96, .block_n = 96, .beneath = 2}),
+    {.head_dim = 64, .head_dim_v = 64, .block_n = 128, .consumers = 3, .stages = 3},
+    three_consumers({.head_dim = 96, .head_dim_v = 96, .block_n = 96, .stages = 3, .beneath = 2}),
     {.head_dim = 128, .head_dim_v = 128, .block_n = 128, .beneath = 1},
-    three_consumers({.head_dim = 128, .head_dim_v = 128, .block_n = 80, .beneath = 2}),
-    three_consumers({.head_dim = 192, .head_dim_v = 128, .block_n = 80, .beneath = 2}),
+    three_consumers({.head_dim = 128, .head_dim_v = 128, .block_n = 80, .stages = 3, .beneath = 2}),
+    three_consumers({.head_dim = 192, .head_dim_v = 128, .block_n = 80, .stages = 3, .beneath = 2}),
     {.head_dim = 192, .head_dim_v = 192, .block_n = 112},
     {.head_dim = 256, .head_dim_v = 256, .block_n = 80},
 };
@@ -50,10 +51,10 @@ constexpr bool has_polynomial(AttentionSm90Config const& tile) {
 /// Those of e4m3: that add up blocks of keys in the tensor core, and, with as many keys in a block
 /// as spill no registers, in f32. None takes turns: softmax takes them longer than the products.
 inline constexpr AttentionSm90Config attention_sm90_fp8_tiles[] = {
-    three_consumers({.head_dim = 64, .head_dim_v = 64, .block_n = 128}),
-    three_consumers({.head_dim = 128, .head_dim_v = 128, .block_n = 96}),
+    three_consumers({.head_dim = 64, .head_dim_v = 64, .block_n = 128, .stages = 3}),
+    three_consumers({.head_dim = 128, .head_dim_v = 128, .block_n = 96, .stages = 3}),
     without_turns({.head_dim = 256, .head_dim_v = 256, .block_n = 96}),
-    three_consumers({.head_dim = 64, .head_dim_v = 64, .block_n = 96, .promoted = 32}),
+    three_consumers({.head_dim = 64, .head_dim_v = 64, .block_n = 96, .stages = 3, .promoted = 32}),
     without_turns({.head_dim = 128, .head_dim_v = 128, .block_n = 160, .promoted = 64}),
     without_turns({.head_dim = 192, .head_dim_v = 192, .block_n = 96, .promoted = 64}),
     without_turns({.head_dim = 256, .head_dim_v = 256, .block_n = 64, .promoted = 64}),
