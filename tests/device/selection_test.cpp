@@ -54,9 +54,9 @@ TEST(Selection, FindsAnAttentionConfigurationForEveryCheckedProblem) {
                                             .causal = causal,
                                             .exponential = exponential};
               check(a, 90);
-              // attention_sm90 has the polynomial for bf16 alone.
+              // attention_sm90 has the polynomial for bf16 alone, to head dim 128.
               FamilyId expected = attention_sm90;
-              if (dtype == DType::f16 && exponential == Exponential::polynomial)
+              if (exponential == Exponential::polynomial && (dtype == DType::f16 || head_dim > 128))
                 expected = attention_sm80;
               EXPECT_EQ(choose_attention(a, kDevice).kernel, expected);
               AttentionChoice const choice =
@@ -285,14 +285,19 @@ TEST(Selection, GivesEveryConfigurationOfAttentionOnHopperSomeProblem) {
       for (Exponential const exponential : {Exponential::ex2_approx, Exponential::polynomial})
         for (bool const precise : {false, true})
           for (bool const lengths : {false, true})
-            for (std::int64_t const seq_q : {1, 100, 1000, 8192})
+            for (auto const& [seq_q, seq_k] : {std::pair{1, 8192},
+                                               {100, 8192},
+                                               {1000, 8192},
+                                               {8192, 8192},
+                                               {192, 192},
+                                               {256, 256}})
               for (std::int64_t const batch : {1, 16}) {
                 AttentionArguments a = {.dtype = dtype,
                                         .batch = batch,
                                         .heads = 32,
                                         .kv_heads = dim == 576 ? 1 : 8,
                                         .seq_q = seq_q,
-                                        .seq_k = 8192,
+                                        .seq_k = seq_k,
                                         .head_dim = dim,
                                         .head_dim_v = dim_v,
                                         .exponential = exponential};

@@ -21,8 +21,9 @@ constexpr AttentionSm90Config three_consumers(AttentionSm90Config tile) {
 }
 
 /// The tiles of attention_sm90, apart from their types, tuned for speed on an H200
-/// (docs/hopper_attention.md). Three stages where there is memory for them: while one consumer
-/// finishes its tile, another begins the next.
+/// (docs/hopper_attention.md). That of head dim 96 is for bf16 alone: f16 has that of 128. Three
+/// stages where there is memory for them: while one consumer finishes its tile, another begins the
+/// next.
 inline constexpr AttentionSm90Config attention_sm90_tiles[] = {
     {.head_dim = 64, .head_dim_v = 64, .block_n = 128, .consumers = 3, .stages = 3},
     three_consumers({.head_dim = 96, .head_dim_v = 96, .block_n = 96, .stages = 3, .beneath = 2}),
@@ -38,15 +39,21 @@ inline constexpr AttentionSm90Config attention_sm90_tiles[] = {
 /// (python/tests/gpu/test_overhead.py), which spills where nvcc does not.
 constexpr AttentionSm90Config with_polynomial(AttentionSm90Config tile) {
   tile.exponential = Exponential::polynomial;
-  tile.block_n = tile.head_dim == 256 ? 48 : 112, tile.beneath = 4;
+  tile.block_n = 112, tile.beneath = 4;
   return tile;
 }
-/// It takes longer than the hardware's exponentials, and is asked for by name: two tiles of bf16
-/// serve it.
+/// It takes longer than the hardware's exponentials, and is asked for by name: a tile of bf16
+/// serves it.
 constexpr bool has_polynomial(AttentionSm90Config const& tile) {
-  return tile.consumers == 2 && tile.head_dim == tile.head_dim_v &&
-         (tile.head_dim == 128 || tile.head_dim == 256);
+  return tile.consumers == 2 && tile.head_dim == 128 && tile.head_dim_v == 128;
 }
+
+/// Tiles of head dim 64, of bf16 alone, for few keys: the fewer a block has, the fewer are masked,
+/// and two consumers leave fewer rows empty.
+inline constexpr AttentionSm90Config attention_sm90_short_tiles[] = {
+    without_turns({.head_dim = 64, .head_dim_v = 64, .block_n = 64, .stages = 4}),
+    three_consumers({.head_dim = 64, .head_dim_v = 64, .block_n = 64, .stages = 4}),
+};
 
 /// Those of e4m3: that add up blocks of keys in the tensor core, and, with as many keys in a block
 /// as spill no registers, in f32. None takes turns: softmax takes them longer than the products.
@@ -110,7 +117,9 @@ template <class Add> constexpr void list_attention_sm90(Add add) {
   auto const typed = [&](DType type, AttentionSm90Config tile) { tile.dtype = type, add(tile); };
   constexpr DType types[] = {DType::bf16, DType::f16};
   for (DType type : types)
-    for (AttentionSm90Config const& tile : attention_sm90_tiles) typed(type, tile);
+    for (AttentionSm90Config const& tile : attention_sm90_tiles)
+      if (type == DType::bf16 || tile.head_dim != 96) typed(type, tile);
+  for (AttentionSm90Config const& tile : attention_sm90_short_tiles) typed(DType::bf16, tile);
   for (AttentionSm90Config const& tile : attention_sm90_tiles)
     if (has_polynomial(tile)) add(with_polynomial(tile));
   for (AttentionSm90Config const& tile : attention_sm90_fp8_tiles) typed(DType::e4m3, tile);
