@@ -231,7 +231,8 @@ TEST(Selection, PacksNoHeadsThatTmaCannotAddress) {
   EXPECT_EQ(DenseTraits::group(with_defaults(a), AttentionSm90Family::table[0], kDevice), 1);
 }
 
-// The sum in closed form against the tiles one by one.
+// The sum in closed form against the tiles one by one, or, where the mask has them see ever more
+// keys, against the consumers.
 TEST(Selection, CountsTheBlocksOfKeysOfAllTiles) {
   std::mt19937 random(1);
   auto const up_to = [&](int most) { return static_cast<std::int64_t>(random() % most) + 1; };
@@ -242,9 +243,9 @@ TEST(Selection, CountsTheBlocksOfKeysOfAllTiles) {
     if (i % 3 == 2 || i % 5 == 0) a.window_left = up_to(600) - 1;
     if (i % 3 == 2) a.window_right = up_to(600) - 1;
     a = with_defaults(a);
-    int const consumers = 1 + i % 3, block_n = 16 * static_cast<int>(up_to(10)),
-              positions = consumers * packed.positions;
     AttentionMask const mask = device::mask_of(a);
+    int const consumers = 1 + i % 3, block_n = 16 * static_cast<int>(up_to(10)),
+              positions = (device::grows(mask) ? 1 : consumers) * packed.positions;
     int blocks = 0, tiles = 0;
     for (int first = 0; first < a.seq_q; first += positions, ++tiles)
       if (KeyBlocks const of_tile = key_blocks(mask, first, positions, block_n); !of_tile.empty())

@@ -27,14 +27,16 @@ struct Pace {
 };
 
 /// As measured on an H200. Head dim 64: 12 problems of 64 to 640 keys, with and without a mask, by
-/// each of three tiles, whose times this describes within 7 to 11 % (root mean square). The softmax
-/// takes as long as the products there, and each block and each tile adds latency. Elsewhere: three
-/// consumers that take no turns took 0.91 to 0.95 of the time of two that do, from 512 to 32768
-/// keys at head dim 128. With 8 bits, products take less time.
+/// each of three tiles. The softmax takes as long as the products there, and each block and each
+/// tile adds latency, which is the same time at other head dims, and so fewer keys. Elsewhere:
+/// three consumers that take no turns took 0.91 to 0.95 of the time of two that do, from 512 to
+/// 32768 keys at head dim 128. With 8 bits, products take less time.
 Pace pace_of(AttentionSm90Config const& c) {
-  if (c.head_dim == 64 && bits(c.dtype) == 16)
-    return {38, 150 + 0.9 * c.block_n, (c.consumers == 2 ? 1.2 : 1.0) * 128 / (128 + 38)};
-  return {bits(c.dtype) == 8 ? 32.0 : 0.0, 64, c.consumers == 3 && !takes_turns(c) ? 0.935 : 1.0};
+  double const of_64 = 128.0 / (c.head_dim + c.head_dim_v), tile = (150 + 0.9 * c.block_n) * of_64;
+  if (bits(c.dtype) == 8) return {32, tile, 1};
+  if (c.head_dim > 96) return {0, tile, c.consumers == 3 && !takes_turns(c) ? 0.935 : 1.0};
+  double const block = 38 * of_64;
+  return {block, tile, (c.consumers == 2 ? 1.2 : 1.0) * 128 / (128 + block)};
 }
 
 /// The products of the CTA that has the most, tiles padded, if these pack `group` heads.

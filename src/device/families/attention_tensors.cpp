@@ -9,11 +9,6 @@
 namespace tegula::device {
 namespace {
 
-/// Whether rows see ever more keys, so that they take ever longer.
-bool grows(AttentionMask const& mask) {
-  return mask.right < mask.seq_q && mask.left >= mask.seq_k - 1;
-}
-
 /// Of `heads` packed heads of a batch, those that run side by side where their blocks of rows
 /// differ in length, so that L2 serves the keys of all of them: 32 MB of keys and values, at least
 /// eight heads. The longest blocks of a group come first, and the short ones fill what these leave
@@ -152,12 +147,17 @@ AttentionRounds attention_rounds(AttentionArguments const& a, int consumers,
                                  DeviceProperties const& device) {
   AttentionMask const mask = mask_of(a);
   RowBlockOrder const order = attention_order(a, consumers, packed, device);
-  int const positions = consumers * packed.positions;  // of a tile
-  std::int64_t const blocks = all_key_blocks(mask, order.blocks, positions, block_n);
   int const grid = attention_grid(order, device);
-  return {.rounds = grows(mask) ? static_cast<double>(order.count()) / grid
-                                : static_cast<double>(ceil_div(order.count(), grid)),
-          .key_blocks = static_cast<double>(blocks) / order.blocks};
+  auto const mean_blocks = [&](int parts, int positions) {
+    return static_cast<double>(all_key_blocks(mask, parts, positions, block_n)) / parts;
+  };
+  if (!grows(mask))
+    return {.rounds = static_cast<double>(ceil_div(order.count(), grid)),
+            .key_blocks = mean_blocks(order.blocks, consumers * packed.positions)};
+  // A consumer that sees fewer keys than another begins the next tile meanwhile.
+  int const parts = static_cast<int>(ceil_div(mask.seq_q, packed.positions));
+  return {.rounds = static_cast<double>(order.count()) / grid,
+          .key_blocks = mean_blocks(parts, packed.positions)};
 }
 
 AttentionSm90Params attention_params(AttentionArguments const& a) {

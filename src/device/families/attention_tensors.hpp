@@ -50,7 +50,13 @@ RowBlockOrder attention_order(AttentionArguments const& arguments, int consumers
                               PackedHeads const& packed, DeviceProperties const& device);
 int attention_grid(RowBlockOrder const& order, DeviceProperties const& device);
 
-/// How many tiles the busiest CTA computes, and how many blocks of keys each has.
+/// Whether rows see ever more keys, so that they take ever longer.
+inline bool grows(AttentionMask const& mask) {
+  return mask.right < mask.seq_q && mask.left >= mask.seq_k - 1;
+}
+
+/// How many tiles the busiest CTA computes, and how many blocks of keys each has; with a mask that
+/// grows, how many a consumer of it has.
 struct AttentionRounds {
   double rounds, key_blocks;
 };
