@@ -32,46 +32,47 @@ std::string tma_obstacle(GemmArguments const& arguments);
 /// What gemm_sm90 does in which time on an H200, beside what DeviceProperties say of the GPU at
 /// hand. Tuned for speed, not correctness: a wrong value chooses a slower configuration, never a
 /// wrong result. Values are those whose choices lost least against the best of the table, and whose
-/// predictions erred least, at 600 problems of bf16 and as many of e4m3 as measured on 2026-11-23
-/// (docs/performance.md has what the choices lose at others). A launch is timed from event to
-/// event.
+/// predictions erred least, at 600 problems of bf16 and as many of e4m3 as measured on 2026-11-23;
+/// then, from these on, at 60 problems of bf16 with up to 70 tiles each and some 190 of both types
+/// with one to four, measured on 2026-11-24 (docs/performance.md has what choices lose). A launch
+/// is timed from event to event.
 struct GemmSm90CostModel {
   double clock_share = 1;  ///< of the highest clock, with the tensor cores at work
   double multiply_adds_per_cycle =
       2048;  ///< of an SM, for 16-bit operands: wgmma m64n256k16 takes 128 cycles
   double operand_bytes_per_cycle =
-      105;  ///< that wgmma reads from shared memory: what narrow tiles wait for
+      106;  ///< that wgmma reads from shared memory: what narrow tiles wait for
   // Loads.
-  double sm_bytes_per_cycle = 139;    ///< that one SM takes from L2
-  double basic_share = 1.12;          ///< of those, where one consumer computes
-  double idle_gain = 1.85;            ///< more of those, for each part of the SMs that is idle
-  double multicast_cost = 1.06;       ///< of bytes that come by multicast, of those that do not
-  double cooperative_fetch = 1.1;     ///< times as long, where both consumers wait for a stage
-  double clustered_fetch = 1.11;      ///< times as long, where CTAs wait for their peers' loads
-  double zero_row_cycles = 1.97;      ///< of TMA, for a row of zeros in a box
-  double l2_bytes_per_cycle = 10090;  ///< from L2 to all SMs
-  double merged = 0.212;              ///< the part of repeated reads that does not reach L2
-  double straddling = 1.43;   ///< times as many bytes, of rows that begin inside a line of L2
-  double sector = 2.02;       ///< times as many again, of rows that begin inside a sector
-  double dram_share = 0.926;  ///< of the memory's bandwidth
-  double fetch_latency_cycles = 2150;  ///< until a stage's loads have arrived, at the worst
-  double late_loss = 0.387;  ///< of the main loop, by the share of that time not run ahead
+  double sm_bytes_per_cycle = 142;   ///< that one SM takes from L2
+  double basic_share = 1.04;         ///< of those, where one consumer computes
+  double idle_gain = 1.5;            ///< more of those, for each part of the SMs that is idle
+  double multicast_cost = 0.993;     ///< of bytes that come by multicast, of those that do not
+  double cooperative_fetch = 0.978;  ///< times as long, where both consumers wait for a stage
+  double clustered_fetch = 1.11;     ///< times as long, where CTAs wait for their peers' loads
+  double zero_row_cycles = 1.33;     ///< of TMA, for a row of zeros in a box
+  double l2_bytes_per_cycle = 9259;  ///< from L2 to all SMs
+  double merged = 0.254;             ///< the part of repeated reads that does not reach L2
+  double straddling = 1.42;   ///< times as many bytes, of rows that begin inside a line of L2
+  double sector = 1.55;       ///< times as many again, of rows that begin inside a sector
+  double dram_share = 0.946;  ///< of the memory's bandwidth
+  double fetch_latency_cycles = 2099;  ///< until a stage's loads have arrived, at the worst
+  double late_loss = 0.472;  ///< of the main loop, by the share of that time not run ahead
   // Beginning and end.
-  double launch_us = 3.21;           ///< of an empty kernel, and the way to its first load
-  double cluster_us = 0.0327;        ///< more, for clusters of two CTAs; for four twice as much
-  double second_us = 0.263;          ///< more, where there are more CTAs than SMs
-  double fill_us = 1.45;             ///< until the first tiles of A and B have arrived
-  double step_us = 0.0229;           ///< of a step along K, whatever it does
-  double epilogue_us = 1.28;         ///< for 128 accumulators a thread, the most there are
-  double least_epilogue_us = 0.391;  ///< for none
+  double launch_us = 3.27;           ///< of an empty kernel, and the way to its first load
+  double cluster_us = 0.0381;        ///< more, for clusters of two CTAs; for four twice as much
+  double second_us = 0.266;          ///< more, where there are more CTAs than SMs
+  double fill_us = 1.23;             ///< until the first tiles of A and B have arrived
+  double step_us = 0.024;            ///< of a step along K, whatever it does
+  double epilogue_us = 1.29;         ///< for 128 accumulators a thread, the most there are
+  double least_epilogue_us = 0.582;  ///< for none
   double transposed_us = 1.5;        ///< more, for 128 accumulators a thread, where D is transposed
-  double one_buffer_us = 1.33;       ///< more, where a warp has one buffer for D, not two
+  double one_buffer_us = 0.857;      ///< more, where a warp has one buffer for D, not two
   double read_c_us = 1.0;            ///< more, for 128 accumulators a thread, where beta is not 0
-  double store_tb_per_s = 3.56;      ///< that L2 takes from all SMs
-  double reduction_us = 0.125;       ///< more, where CTAs share K
-  double reduction_cta_us = 0.0381;  ///< more, for each of the CTAs that share a tile's K
-  double reduction_tile_us = 3.92;   ///< more, for 128 accumulators of each of them
-  double relaunch_us = 1.26;         ///< more, for each further wave of such clusters
+  double store_tb_per_s = 2.42;      ///< that L2 takes from all SMs
+  double reduction_us = 0.18;        ///< more, where CTAs share K
+  double reduction_cta_us = 0.0309;  ///< more, for each of the CTAs that share a tile's K
+  double reduction_tile_us = 3.11;   ///< more, for 128 accumulators of each of them
+  double relaunch_us = 1.25;         ///< more, for each further wave of such clusters
   // Tiles of two widths, which share fewer operands with their neighbours.
   /// of the tensor cores' time, that memory may take at most
   double fitted_dram_cooperative = 0.455;
@@ -82,8 +83,8 @@ struct GemmSm90CostModel {
   double fitted_yield_pingpong = 0.359;
   // What hides and what does not.
   double uneven_loss =
-      0.382;  ///< of memory's time, where it takes the longest, by the idle share of several waves
-  double overlap_loss = 0.305;  ///< of what hides under something longer, the share that does not
+      0.309;  ///< of memory's time, where it takes the longest, by the idle share of several waves
+  double overlap_loss = 0.316;  ///< of what hides under something longer, the share that does not
   // Meetings that keep the clusters in step.
   int lockstep_steps = 64;  ///< of K, from one to the next
   int paced_steps = 128;    ///< of K, that a tile has at least where they meet
