@@ -101,18 +101,9 @@ template <int Ctas, Misuse M> struct CollectsScaled : TensorMemoryCtas<Ctas, 256
   static constexpr ScaledMmaSpec op =
       scaled_mma(DType::e4m3, DType::e4m3, DType::ue8m0, 32, n, Ctas);
   static constexpr int of_a = 4 * n, of_b = of_a + 4;
-  struct SharedStorage {
-    SharedTile<std::uint8_t, swizzled_operand(8, 128, 128, 1)> a;
-    SharedTile<std::uint8_t, swizzled_operand(8, n / Ctas, 128, 1)> b;
-    Mbarrier done;
-    std::uint32_t tmem;
-    template <class F> void name_buffers(F&& name) {
-      name("A", a);
-      name("B", b);
-      name("done", done);
-      name("tmem", tmem);
-    }
-  };
+  using SharedStorage =
+      ProductStorage<SharedTile<std::uint8_t, swizzled_operand(8, 128, 128, 1)>,
+                     SharedTile<std::uint8_t, swizzled_operand(8, n / Ctas, 128, 1)>>;
 
   TEGULA_DEVICE void operator()(Words const& p, SharedStorage& smem) const {
     int const thread = thread_idx(), row = 128 * Base::rank() + thread;

@@ -109,18 +109,8 @@ template <DType A, bool Writes = true> struct Unpacks : TensorMemoryCtas<1, 64> 
       tensor_memory_mma(A, DType::e4m3, DType::f32, 128, n, Major::k, Major::k, ts);
   static constexpr TensorCopyFormat format =
       bits(A) == 4 ? TensorCopyFormat::from_4_bits : TensorCopyFormat::from_6_bits;
-  struct SharedStorage {
-    SharedTile<std::uint8_t, swizzled_operand(8, 128, 32, 1)> a;
-    SharedTile<std::uint8_t, swizzled_operand(8, n, 32, 1)> b;
-    Mbarrier done;
-    std::uint32_t tmem;
-    template <class F> void name_buffers(F&& name) {
-      name("A", a);
-      name("B", b);
-      name("done", done);
-      name("tmem", tmem);
-    }
-  };
+  using SharedStorage = ProductStorage<SharedTile<std::uint8_t, swizzled_operand(8, 128, 32, 1)>,
+                                       SharedTile<std::uint8_t, swizzled_operand(8, n, 32, 1)>>;
 
   TEGULA_DEVICE void operator()(Words const& p, SharedStorage& smem) const {
     int const thread = thread_idx();

@@ -135,18 +135,8 @@ TEST(Tcgen05Mma, ReadsAFromTensorMemory) {
 /// A product that leaves the lanes of `Left` as they are, of accumulators that nobody has written.
 template <std::uint32_t Left> struct LoadsWhatIsLeft : TensorMemoryCtas<1, 32> {
   static constexpr MmaSpec op = tensor_memory_mma(DType::bf16, DType::bf16, DType::f32, 128, 16);
-  struct SharedStorage {
-    SharedTile<std::uint16_t, swizzled_operand(16, 128, 16, 1)> a;
-    SharedTile<std::uint16_t, swizzled_operand(16, 16, 16, 1)> b;
-    Mbarrier done;
-    std::uint32_t tmem;
-    template <class F> void name_buffers(F&& name) {
-      name("A", a);
-      name("B", b);
-      name("done", done);
-      name("tmem", tmem);
-    }
-  };
+  using SharedStorage = ProductStorage<SharedTile<std::uint16_t, swizzled_operand(16, 128, 16, 1)>,
+                                       SharedTile<std::uint16_t, swizzled_operand(16, 16, 16, 1)>>;
   TEGULA_DEVICE void operator()(Words const& p, SharedStorage& smem) const {
     auto const sA = tensor(smem.a);
     auto const sB = tensor(smem.b);

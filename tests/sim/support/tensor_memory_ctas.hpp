@@ -11,6 +11,21 @@
 
 namespace tegula {
 
+/// What a kernel of one product has in shared memory: its operands, an mbarrier, and where its
+/// columns of tensor memory begin.
+template <class A, class B> struct ProductStorage {
+  A a;
+  B b;
+  Mbarrier done;
+  std::uint32_t tmem;
+  template <class F> void name_buffers(F&& name) {
+    name("A", a);
+    name("B", b);
+    name("done", done);
+    name("tmem", tmem);
+  }
+};
+
 /// Base of kernels of a warpgroup, or of one in each CTA of a pair, with `Columns` of tensor memory
 /// each. Their storage has an mbarrier `done`, at which what a thread has started arrives, and a
 /// word `tmem`.

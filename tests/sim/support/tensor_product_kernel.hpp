@@ -48,18 +48,9 @@ template <TensorProduct P> struct Multiplies : TensorMemoryCtas<P.ctas, 512> {
   static constexpr int columns = P.stationary ? n * m / 128 : P.ctas == 2 && m == 128 ? n / 2 : n;
   static constexpr int bits = element_bits(op);
   using Element = ElementBits<bits>;
-  struct SharedStorage {
-    SharedTile<Element, swizzled_operand(bits, own_m, k, P.a_mn ? 0 : 1)> a;
-    SharedTile<Element, swizzled_operand(bits, own_n, k, P.b_mn ? 0 : 1)> b;
-    Mbarrier done;
-    std::uint32_t tmem;
-    template <class F> void name_buffers(F&& name) {
-      name("A", a);
-      name("B", b);
-      name("done", done);
-      name("tmem", tmem);
-    }
-  };
+  using SharedStorage =
+      ProductStorage<SharedTile<Element, swizzled_operand(bits, own_m, k, P.a_mn ? 0 : 1)>,
+                     SharedTile<Element, swizzled_operand(bits, own_n, k, P.b_mn ? 0 : 1)>>;
 
   /// What the thread's lane has of D: `columns` columns of a row, from `first` on. Of 64 rows of
   /// one CTA each warp has 16, but for those that are weight-stationary: of these, and of 64 rows
