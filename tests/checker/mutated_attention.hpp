@@ -76,8 +76,7 @@ template <class C> class AttentionBench {
     void const* const k = keys("K", config.head_dim);
     void const* const v = latent() ? k : keys("V", config.head_dim_v);
     p.k = map_keys(k, config.head_dim, config.head_dim, k_boxes);
-    p.v = map_keys(v, config.head_dim_v, latent() ? config.head_dim : config.head_dim_v,
-                   v_boxes);
+    p.v = map_keys(v, config.head_dim_v, latent() ? config.head_dim : config.head_dim_v, v_boxes);
     if (bits(config.dtype) == 8)
       p.descales.v = static_cast<float const*>(
           bench_.input("v_descale", DType::f32, case_.kv_heads, kBatch, case_.kv_heads));
@@ -121,8 +120,8 @@ template <class C> class AttentionBench {
   }
 
   /// Of (batch, token, head, dim), rows of `width` elements: (dim, token, head, batch).
-  TensorMap map(DType type, void const* address, TmaBoxes const& boxes, std::int64_t dim, std::int64_t width,
-                std::int64_t tokens, std::int64_t heads, std::int64_t batches,
+  TensorMap map(DType type, void const* address, TmaBoxes const& boxes, std::int64_t dim,
+                std::int64_t width, std::int64_t tokens, std::int64_t heads, std::int64_t batches,
                 int box_tokens) const {
     std::int64_t const row = width * bits(type) / 8;
     return sim::encode({.dtype = type,

@@ -32,8 +32,7 @@ constexpr AttentionSm100Case kAttentionSm100Cases[] = {
      .causal = true,
      .page_size = 32},
 };
-template <int I>
-struct AttentionSm100KernelOf : AttentionSm100<kAttentionSm100Cases[I].config> {};
+template <int I> struct AttentionSm100KernelOf : AttentionSm100<kAttentionSm100Cases[I].config> {};
 
 }  // namespace
 

@@ -112,7 +112,7 @@ GroupedGemmSm90Params grouped_params(Bench& bench, GroupedCase const& c) {
   p.d = p.last_d = p.a;
   if (p.out.vectors && (p.out.c == nullptr || added)) {
     std::int64_t const groups_d = c.by_k() ? c.groups() : 1, rows_d = c.m * c.of_d() / groups_d;
-    TmaMatrices const matrices = {config.out, p.out.d, rows_d,      c.n,
+    TmaMatrices const matrices = {config.out, p.out.d, rows_d,          c.n,
                                   groups_d,   c.ldd(), c.ldd() * rows_d};
     PerPiece<TmaBoxes> const pieces = store_boxes(epilogue(config));
     p.d = sim::encode(describe(matrices, pieces.whole));

@@ -71,8 +71,8 @@ class Bench {
   std::vector<Output> outputs_;
 };
 
-/// A case as a mutated kernel, of a family's name: launched with `params(bench)`, on a machine whose
-/// options `change` changes.
+/// A case as a mutated kernel, of a family's name: launched with `params(bench)`, on a machine
+/// whose options `change` changes.
 template <class Kernel, class Config, class Change, class Params>
 MutatedKernel mutated_case(char const* name, char const* family, Config const& config,
                            Change change, Params params) {
@@ -90,7 +90,8 @@ inline void on_sm100(sim::Options& options) { options.generation = sim::Generati
 template <auto const& Cases, class Of> std::vector<MutatedKernel> mutated_cases(Of of) {
   return [&]<int... I>(std::integer_sequence<int, I...>) {
     return std::vector<MutatedKernel>{of.template operator()<I>()...};
-  }(std::make_integer_sequence<int, static_cast<int>(std::size(Cases))>());
+  }
+  (std::make_integer_sequence<int, static_cast<int>(std::size(Cases))>());
 }
 
 /// A GEMM's arguments, with its tensors in the bench's memory.

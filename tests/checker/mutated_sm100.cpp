@@ -234,9 +234,8 @@ GemmSm90Params dense_params(Bench& bench, DenseSm100Case const& c) {
                   .b_batched = c.batch > 1,
                   .a_last = a,
                   .b_last = b},
-      .schedule = {.clusters = config.launched
-                                   ? tiling.tiles_m * tiling.tiles_n * tiling.batches
-                                   : c.clusters,
+      .schedule = {.clusters = config.launched ? tiling.tiles_m * tiling.tiles_n * tiling.batches
+                                               : c.clusters,
                    .tiling = tiling},
       .epilogue = {.d = maps(d, by_tma > 0 ? by_tma : c.n),
                    .d_address = d,

@@ -163,13 +163,13 @@ class Explorer {
 
   Processes& processes_;
   std::int64_t const max_steps_;
-  Cluster* cluster_ = nullptr;      ///< that has the baton
-  std::vector<Cluster*> clusters_;  ///< by place
-  std::vector<bool> launched_;      ///< by place: a cluster starts there, or none is left
-  std::vector<bool> has_launched_;  ///< by place: once
-  std::vector<bool> refused_;       ///< by place: requests are, from now on
+  Cluster* cluster_ = nullptr;          ///< that has the baton
+  std::vector<Cluster*> clusters_;      ///< by place
+  std::vector<bool> launched_;          ///< by place: a cluster starts there, or none is left
+  std::vector<bool> has_launched_;      ///< by place: once
+  std::vector<bool> refused_;           ///< by place: requests are, from now on
   std::vector<std::uint32_t> started_;  ///< by place: how many clusters have
-  Baton* baton_ = nullptr;          ///< null: there is one cluster
+  Baton* baton_ = nullptr;              ///< null: there is one cluster
   PendingClusters* pending_clusters_ = nullptr;
   int begun_ = 0;                    ///< places that have had the baton
   std::optional<ProcessId> handed_;  ///< who goes next, when its cluster has the baton

@@ -376,9 +376,9 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
     throw std::invalid_argument(fmt::format(
         "launch of {}: in \"{}\" that process cannot go at that step: choices replay an order of the same kernel on "
         "the same problem",
-        kernel.name, Choices{options_.choices->accesses,
-                                  options_.choices->refusals,
-                                  {*replay->unmade()}}.text()));
+        kernel.name,
+        Choices{options_.choices->accesses, options_.choices->refusals, {*replay->unmade()}}
+            .text()));
 
   Report report;
   report.kernel = kernel.name;

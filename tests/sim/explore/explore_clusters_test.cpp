@@ -58,8 +58,8 @@ void expect_orders(std::int64_t orders, int ctas, sim::Options const& options,
   sim::Exploration const reduced = explore_grid<Kernel>(ctas, options, {.refusals = refusals});
   EXPECT_TRUE(reduced.complete && reduced.findings.empty()) << reduced.text();
   EXPECT_EQ(reduced.orders, orders) << reduced.text();
-  sim::Exploration const all =
-      explore_grid<Kernel>(ctas, options, {.max_executions = 1 << 18, .refusals = refusals, .reduce = false});
+  sim::Exploration const all = explore_grid<Kernel>(
+      ctas, options, {.max_executions = 1 << 18, .refusals = refusals, .reduce = false});
   EXPECT_TRUE(all.complete);
   EXPECT_EQ(all.orders, orders) << all.text();
   EXPECT_EQ(all.differs.has_value(), reduced.differs.has_value());
@@ -166,13 +166,16 @@ std::set<std::vector<std::uint32_t>> results_of(int ctas, int places, bool refus
   sim::Machine machine(blackwell_of(places));
   auto* const words = static_cast<std::uint32_t*>(machine.allocate(kCounterBytes, "words"));
   std::set<std::vector<std::uint32_t>> results;
-  sim::Exploration const e = sim::explore(machine, [&] {
-    machine.fill(words, 0, kCounterBytes);
-    sim::launch<Kernel>(machine, {ctas, 1, 1}, {words, ctas});
-    std::vector<std::uint32_t> result(static_cast<std::size_t>(ctas));
-    machine.download(result.data(), words, 4 * result.size());
-    results.insert(std::move(result));
-  }, {.refusals = refusals});
+  sim::Exploration const e =
+      sim::explore(machine,
+                   [&] {
+                     machine.fill(words, 0, kCounterBytes);
+                     sim::launch<Kernel>(machine, {ctas, 1, 1}, {words, ctas});
+                     std::vector<std::uint32_t> result(static_cast<std::size_t>(ctas));
+                     machine.download(result.data(), words, 4 * result.size());
+                     results.insert(std::move(result));
+                   },
+                   {.refusals = refusals});
   EXPECT_TRUE(e.complete && e.findings.empty()) << e.text();
   EXPECT_GE(e.orders, static_cast<std::int64_t>(results.size()));
   return results;
@@ -188,8 +191,8 @@ TEST(ExploreClusters, EveryCtaMayComputeWhatIsLeft) {
 }
 
 // A cluster's requests are refused from one of them on, or never. Of one tile there is one request:
-// two orders. Of two tiles in one place the first request is refused, and the second cluster has two
-// orders of its own; or it is not, and the second request finds nobody, again in two.
+// two orders. Of two tiles in one place the first request is refused, and the second cluster has
+// two orders of its own; or it is not, and the second request finds nobody, again in two.
 TEST(ExploreClusters, RequestsAreRefusedThoughClustersWait) {
   expect_orders<SaysWho>(2, 1, blackwell_of(2), true);
   expect_orders<SaysWho>(4, 2, blackwell_of(1), true);
