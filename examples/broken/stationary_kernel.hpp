@@ -1,7 +1,6 @@
 #pragma once
 
-#include "kernel.hpp"
-#include "tegula/arch/tcgen05.hpp"
+#include "tensor_memory_kernel.hpp"
 
 namespace tegula::broken {
 

@@ -5,6 +5,17 @@
 
 namespace tegula::broken {
 
+/// Waits for all that the calling thread has started, by a commit that completes phase `phase` of
+/// the mbarrier `done`.
+template <class Storage>
+TEGULA_DEVICE void commit_and_wait(Storage const& smem, int phase,
+                                   SourceLocation where = SourceLocation::current()) {
+  SharedAddr const done = shared_address(&smem.done);
+  tcgen05_commit(done, where);
+  mbarrier_wait_parity(done, phase, where);
+  tcgen05_fence_after_thread_sync(where);
+}
+
 /// Base of the kernels that use tensor memory, of one CTA or of a pair: a warpgroup in each, and of
 /// the operands 128 rows of A and 16 of B, 64 bf16 each.
 template <int Ctas> struct TensorCoreKernel : Kernel<128> {
@@ -71,6 +82,13 @@ struct TensorMemoryKernel : TensorCoreKernel<1> {
   TEGULA_DEVICE static TensorAddr begin(SharedStorage const& smem) {
     clear(smem);
     return TensorCoreKernel::begin(smem, 32);
+  }
+  /// Stores zeros to eight columns of the warp's own lanes.
+  TEGULA_DEVICE static void clear_columns(TensorAddr base,
+                                          SourceLocation where = SourceLocation::current()) {
+    std::uint32_t const zeros[8] = {};
+    tcgen05_st<TensorShape::lanes32_bits32, 8>(zeros, own(base), where);
+    tcgen05_wait_st(where);
   }
   /// The address of the warp's own lanes.
   TEGULA_DEVICE static TensorAddr own(TensorAddr base) {

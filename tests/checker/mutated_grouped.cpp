@@ -1,21 +1,12 @@
-// grouped_gemm_sm90 in its forms among the kernels that are mutated: small configurations, each
-// with groups that go round the ring, an empty one, one that ends within a tile.
+// grouped_gemm_sm90 in its forms among the kernels that are mutated, in small configurations.
 
-#include "mutated_kernel.hpp"
+#include "mutated_groups.hpp"
 #include "tegula/kernel/grouped_gemm_sm90.hpp"
 
 namespace tegula::mutants {
 namespace {
 
-struct GroupedCase {
-  char const* name;
-  GroupedGemmSm90Config config;
-  Grouping grouping = Grouping::none;
-  int m = 1, n = 1, k = 1;       ///< of A: all rows, or those of each group where masked
-  std::array<int, 3> ends = {};  ///< of the groups, where there are any
-  bool adds = false;             ///< with a C
-  bool in_place = false;         ///< which is D
-};
+using GroupedCase = GroupsCase<GroupedGemmSm90Config>;
 
 constexpr GroupedCase kGroupedCases[] = {
     // Two waves of rows; the columns are of two blocks of B's scales.
@@ -73,8 +64,6 @@ constexpr GroupedCase kGroupedCases[] = {
 
 template <int I> struct GroupedKernelOf : GroupedGemmSm90<kGroupedCases[I].config> {};
 
-constexpr int groups_of(GroupedCase const& c) { return c.grouping == Grouping::none ? 1 : 3; }
-
 /// Scales of (rows, blocks of K, groups), as TMA loads them.
 TensorMap scales(Bench& bench, char const* name, std::int64_t rows, std::int64_t blocks,
                  std::int64_t groups, int box) {
@@ -89,19 +78,14 @@ TensorMap scales(Bench& bench, char const* name, std::int64_t rows, std::int64_t
 
 GroupedGemmSm90Params grouped_params(Bench& bench, GroupedCase const& c) {
   GroupedGemmSm90Config const& config = c.config;
-  bool const by_k = c.grouping == Grouping::k, masked = c.grouping == Grouping::masked;
-  int const groups = groups_of(c);
-  std::int64_t const rows = masked ? c.m * groups : c.m, groups_b = by_k ? 1 : groups,
-                     groups_d = by_k ? groups : 1;
+  std::int64_t const rows = std::int64_t{c.m} * c.of_a(), groups_b = c.of_b();
   // The blocks of K: of each group its own.
-  std::int64_t blocks = by_k ? 0 : ceil_div(c.k, kScaleBlock);
-  for (int g = 0; by_k && g < groups; ++g) {
+  std::int64_t blocks = c.by_k() ? 0 : ceil_div(c.k, kScaleBlock);
+  for (int g = 0; c.by_k() && g < c.groups(); ++g) {
     int const begin = g == 0 ? 0 : c.ends[static_cast<std::size_t>(g - 1)];
     blocks += ceil_div(c.ends[static_cast<std::size_t>(g)] - begin, kScaleBlock);
   }
-  std::int64_t const ld = whole_lines(c.k, config.a, 16), ldd = whole_lines(c.n, config.out, 16);
-  void* const ends = bench.machine().allocate(sizeof c.ends, "ends");
-  bench.machine().upload(ends, c.ends.data(), sizeof c.ends);
+  std::int64_t const ld = whole_lines(c.k, config.a, 16);
 
   GroupedGemmSm90Params p;
   p.a = sim::encode(describe(
@@ -122,32 +106,14 @@ GroupedGemmSm90Params grouped_params(Bench& bench, GroupedCase const& c) {
                       bench.input("block scales", DType::f32, blocks, blocks_n * groups_b, blocks)),
                   .blocks_n = blocks_n,
                   .blocks_k = static_cast<int>(blocks)};
-  p.tiles = {.grouping = c.grouping,
-             .groups = groups,
-             .ends = static_cast<int const*>(ends),
-             .rows = c.m,
-             .depth = c.k,
-             .tiles_n = ceil_div(c.n, config.block_n * config.cluster_n)};
-  std::int64_t const rows_d = by_k ? c.m : rows;
-  void* const d = bench.output("D", config.out, c.n, rows_d * groups_d, ldd);
-  if (c.in_place)  // some number
-    bench.machine().fill(d, 0x3c,
-                         static_cast<std::size_t>(ldd * (rows_d * groups_d - 1) + c.n) *
-                             static_cast<std::size_t>(bits(config.out) / 8));
-  p.out = {.d = d,
-           .c = c.in_place ? d
-                : c.adds   ? bench.input("C", config.out, c.n, rows_d * groups_d, ldd)
-                           : nullptr,
-           .ldd = ldd,
-           .ldc = ldd,
-           .d_group_stride = by_k ? ldd * c.m : 0,
-           .c_group_stride = by_k ? ldd * c.m : 0,
-           .n = c.n,
-           .vectors = c.n * bits(config.out) % 128 == 0};
+  p.tiles = tiles_of(bench, c, config.block_n * config.cluster_n);
+  p.out = output_of(bench, c);
   bool const added = c.in_place && config.out == DType::f32;
   p.d = p.last_d = p.a;
   if (p.out.vectors && (p.out.c == nullptr || added)) {
-    TmaMatrices const matrices = {config.out, d, rows_d, c.n, groups_d, ldd, ldd * rows_d};
+    std::int64_t const groups_d = c.by_k() ? c.groups() : 1, rows_d = c.m * c.of_d() / groups_d;
+    TmaMatrices const matrices = {config.out, p.out.d, rows_d,          c.n,
+                                  groups_d,   c.ldd(), c.ldd() * rows_d};
     PerPiece<TmaBoxes> const pieces = store_boxes(epilogue(config));
     p.d = sim::encode(describe(matrices, pieces.whole));
     p.last_d = sim::encode(describe(matrices, pieces.last));
@@ -156,27 +122,15 @@ GroupedGemmSm90Params grouped_params(Bench& bench, GroupedCase const& c) {
   return p;
 }
 
-template <int I> MutatedKernel mutated_grouped_case() {
-  return {kGroupedCases[I].name, "grouped_gemm_sm90", [](sim::Options options) {
-            options.throw_on_finding = false;
-            Bench bench(std::move(options));
-            using Kernel = GroupedKernelOf<I>;
-            auto const params = grouped_params(bench, kGroupedCases[I]);
-            sim::Report report = sim::launch<Kernel>(bench.machine(), Kernel::grid(params), params,
-                                                     global_tensors(Kernel::config, params));
-            return bench.outcome(std::move(report));
-          }};
-}
-
-template <int... I> std::vector<MutatedKernel> grouped_cases(std::integer_sequence<int, I...>) {
-  return {mutated_grouped_case<I>()...};
-}
-
 }  // namespace
 
 std::vector<MutatedKernel> mutated_grouped() {
-  return grouped_cases(
-      std::make_integer_sequence<int, static_cast<int>(std::size(kGroupedCases))>());
+  return mutated_cases<kGroupedCases>([]<int I> {
+    static constexpr GroupedCase const& c = kGroupedCases[I];
+    return mutated_case<GroupedKernelOf<I>>(
+        c.name, "grouped_gemm_sm90", c.config, [](sim::Options&) {},
+        [](Bench& bench) { return grouped_params(bench, c); });
+  });
 }
 
 }  // namespace tegula::mutants

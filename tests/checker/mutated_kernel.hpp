@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstring>
+#include <iterator>
 #include <random>
+#include <utility>
 
 #include "gemm_params.hpp"
 #include "mutated_kernels.hpp"
@@ -69,6 +71,29 @@ class Bench {
   std::vector<Output> outputs_;
 };
 
+/// A case as a mutated kernel, of a family's name: launched with `params(bench)`, on a machine
+/// whose options `change` changes.
+template <class Kernel, class Config, class Change, class Params>
+MutatedKernel mutated_case(char const* name, char const* family, Config const& config,
+                           Change change, Params params) {
+  return {name, family, [=](sim::Options options) {
+            options.throw_on_finding = false;
+            change(options);
+            Bench bench(std::move(options));
+            auto const p = params(bench);
+            return bench.outcome(sim::launch<Kernel>(bench.machine(), Kernel::grid(p), p,
+                                                     global_tensors(config, p)));
+          }};
+}
+inline void on_sm100(sim::Options& options) { options.generation = sim::Generation::sm100; }
+/// Calls `of` with the number of each of a list's cases.
+template <auto const& Cases, class Of> std::vector<MutatedKernel> mutated_cases(Of of) {
+  return [&]<int... I>(std::integer_sequence<int, I...>) {
+    return std::vector<MutatedKernel>{of.template operator()<I>()...};
+  }
+  (std::make_integer_sequence<int, static_cast<int>(std::size(Cases))>());
+}
+
 /// A GEMM's arguments, with its tensors in the bench's memory.
 inline GemmArguments gemm_arguments(Bench& bench, Case const& c) {
   GemmArguments g = gemm_arguments(c, /*line_bytes=*/16);
@@ -126,23 +151,17 @@ inline AttentionParams attention_params(Bench& bench, Case const& c) {
 template <int I> MutatedKernel mutated_kernel_of_case() {
   static constexpr Case const& c = kCases[I];
   constexpr char const* kernels[] = {"gemm_sm80", "gemm_sm90", "attention_sm80"};
-  return {c.name, kernels[static_cast<int>(c.family)], [](sim::Options options) {
-            options.throw_on_finding = false;
-            Bench bench(std::move(options));
-            using Kernel = KernelOf<I>;
-            auto const params = [&] {
-              if constexpr (c.family == Family::gemm_sm80) {
-                return independent_params(gemm_arguments(bench, c));
-              } else if constexpr (c.family == Family::gemm_sm90) {
-                return gemm_sm90_params(bench, c);
-              } else {
-                return attention_params(bench, c);
-              }
-            }();
-            sim::Report report = sim::launch<Kernel>(bench.machine(), Kernel::grid(params), params,
-                                                     global_tensors(Kernel::config, params));
-            return bench.outcome(std::move(report));
-          }};
+  return mutated_case<KernelOf<I>>(
+      c.name, kernels[static_cast<int>(c.family)], KernelOf<I>::config, [](sim::Options&) {},
+      [](Bench& bench) {
+        if constexpr (c.family == Family::gemm_sm80) {
+          return independent_params(gemm_arguments(bench, c));
+        } else if constexpr (c.family == Family::gemm_sm90) {
+          return gemm_sm90_params(bench, c);
+        } else {
+          return attention_params(bench, c);
+        }
+      });
 }
 
 }  // namespace tegula::mutants

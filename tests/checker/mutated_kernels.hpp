@@ -32,8 +32,11 @@ std::vector<MutatedKernel> mutated_attention();
 /// grouped_gemm_sm90 in its forms: mutated_grouped.cpp.
 std::vector<MutatedKernel> mutated_grouped();
 
-/// grouped_gemm_sm100 in its forms: mutated_sm100.cpp.
+/// gemm_sm100, scaled_gemm_sm100 and grouped_gemm_sm100 in their forms: mutated_sm100.cpp.
 std::vector<MutatedKernel> mutated_sm100();
+
+/// attention_sm100 in its forms: mutated_attention_sm100.cpp.
+std::vector<MutatedKernel> mutated_attention_sm100();
 
 /// Those of the pipelines' tests.
 std::vector<MutatedKernel> mutated_pipelines();

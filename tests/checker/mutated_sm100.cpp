@@ -1,24 +1,16 @@
-// grouped_gemm_sm100 in its forms among the kernels that are mutated, and with it gemm_sm100, whose
-// values they are: small configurations, each with groups that go round the ring, an empty one, one
-// that ends within a tile.
+// gemm_sm100, plain, with block scales and of groups, among the kernels that are mutated, in small
+// configurations.
 
-#include "mutated_kernel.hpp"
+#include "mutated_groups.hpp"
 #include "tegula/kernel/grouped_gemm_sm100.hpp"
 #include "tegula/kernel/grouped_gemm_sm100_table.hpp"
+#include "tegula/kernel/scaled_gemm_sm100.hpp"
+#include "tegula/kernel/scaled_gemm_sm100_table.hpp"
 
 namespace tegula::mutants {
 namespace {
 
-struct Sm100Case {
-  char const* name;
-  GemmSm100Config config;
-  Grouping grouping = Grouping::none;
-  int m = 1, n = 1, k = 1;       ///< of A: all rows, or those of each group where masked
-  std::array<int, 3> ends = {};  ///< of the groups, where there are any
-  bool adds = false;             ///< with a C
-  bool in_place = false;         ///< which is D
-  bool strict_scopes = false;
-};
+using Sm100Case = GroupsCase<GemmSm100Config>;
 
 constexpr Sm100Case by_the_letter(Sm100Case c, char const* name) {
   c.name = name, c.strict_scopes = true;
@@ -129,72 +121,173 @@ TensorMap scales(Bench& bench, char const* name, GemmSm100Config const& c, std::
 
 GroupedGemmSm100Params sm100_params(Bench& bench, Sm100Case const& c) {
   GemmSm100Config const& config = c.config;
-  bool const by_k = c.grouping == Grouping::k, masked = c.grouping == Grouping::masked;
-  int const groups = c.grouping == Grouping::none ? 1 : 3;
-  int const of_a = masked ? groups : 1, of_b = by_k ? 1 : groups, of_d = by_k ? groups : 1;
-  std::int64_t const ldd = whole_lines(c.n, config.out, 16);
-  void* const ends = bench.machine().allocate(sizeof c.ends, "ends");
-  bench.machine().upload(ends, c.ends.data(), sizeof c.ends);
-
   GroupedGemmSm100Params p{
-      .problem = {.a = operand(bench, "A", config.a, c.m, c.k, of_a, a_fetch(config)),
-                  .b = operand(bench, "B", config.b, c.n, c.k, of_b, b_fetch(config)),
+      .problem = {.a = operand(bench, "A", config.a, c.m, c.k, c.of_a(), a_fetch(config)),
+                  .b = operand(bench, "B", config.b, c.n, c.k, c.of_b(), b_fetch(config)),
                   .m = c.m,
                   .n = c.n,
                   .k = c.k,
-                  .a_batched = of_a > 1,
-                  .b_batched = of_b > 1},
-      .schedule = {.tiles = {.grouping = c.grouping,
-                             .groups = groups,
-                             .ends = static_cast<int const*>(ends),
-                             .rows = c.m,
-                             .depth = c.k,
-                             .tiles_n = ceil_div(c.n, config.block_n)}}};
+                  .a_batched = c.of_a() > 1,
+                  .b_batched = c.of_b() > 1},
+      .schedule = {.tiles = tiles_of(bench, c, config.block_n)}};
   p.scale_a = p.scale_b = p.problem.a;
   if (config.scale.block != 0) {
-    p.scale_a = scales(bench, "scales of A", config, c.m, c.k, of_a, 1);
-    p.scale_b = scales(bench, "scales of B", config, c.n, c.k, of_b, scale_rows_b(config));
+    p.scale_a = scales(bench, "scales of A", config, c.m, c.k, c.of_a(), 1);
+    p.scale_b = scales(bench, "scales of B", config, c.n, c.k, c.of_b(), scale_rows_b(config));
   }
-  std::int64_t const rows_d = std::int64_t{c.m} * (masked ? groups : 1);
-  void* const d = bench.output("D", config.out, c.n, rows_d * of_d, ldd);
-  if (c.in_place)  // some number
-    bench.machine().fill(d, 0x3c, static_cast<std::size_t>(ldd * (rows_d - 1) + c.n) * 2);
-  p.epilogue = {.d = d,
-                .c = c.in_place ? d
-                     : c.adds   ? bench.input("C", config.out, c.n, rows_d * of_d, ldd)
-                                : nullptr,
-                .ldd = ldd,
-                .ldc = ldd,
-                .d_group_stride = by_k ? ldd * c.m : 0,
-                .c_group_stride = by_k ? ldd * c.m : 0,
-                .n = c.n,
-                .vectors = c.n * bits(config.out) % 128 == 0};
+  p.epilogue = output_of(bench, c);
   return p;
 }
 
-template <int I> MutatedKernel mutated_sm100_case() {
-  return {kSm100Cases[I].name, "grouped_gemm_sm100", [](sim::Options options) {
-            options.throw_on_finding = false;
-            options.generation = sim::Generation::sm100;
-            options.strict.scopes = kSm100Cases[I].strict_scopes;
-            Bench bench(std::move(options));
-            using Kernel = Sm100KernelOf<I>;
-            auto const params = sm100_params(bench, kSm100Cases[I]);
-            sim::Report report =
-                sim::launch<Kernel>(bench.machine(), Kernel::grid(params), params,
-                                    global_tensors(grouped(kSm100Cases[I].config), params));
-            return bench.outcome(std::move(report));
-          }};
-}
+/// Without groups: D = A B^T, or with `adds` 0.5 C and a bias beside it.
+struct DenseSm100Case {
+  char const* name;
+  GemmSm100Config config;
+  int m, n, k, batch = 1;
+  bool adds = false;
+  int clusters = 1;  ///< of the grid, where tiles are dealt beforehand
+  sim::Strict strict = {};
+};
 
-template <int... I> std::vector<MutatedKernel> sm100_cases(std::integer_sequence<int, I...>) {
-  return {mutated_sm100_case<I>()...};
+/// By default an order is enough of what launch control's answers need a fence, or a scope, for.
+constexpr sim::Strict kByTheLetter = {.proxies = true, .scopes = true};
+
+constexpr DenseSm100Case kDenseSm100Cases[] = {
+    {.name = "gemm_sm100", .config = {.block_n = 64}, .m = 130, .n = 136, .k = 648},
+    {.name = "gemm_sm100_adds",  // rows that TMA cannot store whole
+     .config = {.out = f32, .block_n = 64},
+     .m = 70,
+     .n = 131,
+     .k = 72,
+     .batch = 2,
+     .adds = true},
+    {.name = "gemm_sm100_pair",
+     .config = {.block_n = 128, .ctas = 2},
+     .m = 300,
+     .n = 136,
+     .k = 200,
+     .adds = true},
+    {.name = "gemm_sm100_launched",
+     .config = {.block_n = 64, .launched = true},
+     .m = 130,
+     .n = 200,
+     .k = 72,
+     .strict = kByTheLetter},
+    {.name = "gemm_sm100_pair_launched",
+     .config = {.block_n = 64, .ctas = 2, .launched = true},
+     .m = 520,
+     .n = 136,
+     .k = 72,
+     .strict = kByTheLetter},
+    {.name = "scaled_gemm_sm100_mxf8",
+     .config = {.a = e4m3, .b = e4m3, .block_n = 128, .scale = kMxScale},
+     .m = 140,
+     .n = 136,
+     .k = 900},
+    {.name = "scaled_gemm_sm100_wide",  // one tile's accumulators, by a pair
+     .config = {.a = e2m1, .b = e2m1, .block_n = 256, .ctas = 2, .scale = kNvScale},
+     .m = 300,
+     .n = 264,
+     .k = 600,
+     .adds = true},
+};
+
+constexpr bool is_scaled(DenseSm100Case const& c) { return c.config.scale.block != 0; }
+template <int I> constexpr auto dense_config() {
+  if constexpr (is_scaled(kDenseSm100Cases[I])) {
+    return ScaledGemmSm100Config{kDenseSm100Cases[I].config};
+  } else {
+    return kDenseSm100Cases[I].config;
+  }
+}
+template <auto C> struct DenseKernel;
+template <GemmSm100Config C> struct DenseKernel<C> : GemmSm100<C> {};
+template <ScaledGemmSm100Config C> struct DenseKernel<C> : ScaledGemmSm100<C> {};
+template <int I> struct DenseSm100KernelOf : DenseKernel<dense_config<I>()> {};
+
+GemmSm90Params dense_params(Bench& bench, DenseSm100Case const& c) {
+  GemmSm100Config const& config = c.config;
+  std::int64_t const ldd = whole_lines(c.n, config.out, 16), rows = std::int64_t{c.m} * c.batch;
+  PerPiece<TmaBoxes> const pieces = store_boxes(epilogue(config));
+  int const by_tma = columns_by_tma(c.n, store_unit(config.out));
+  auto const maps = [&](void const* memory, int columns) {
+    TmaMatrices const x = {config.out, memory, c.m, columns, c.batch, ldd, ldd * c.m};
+    return PerPiece<TensorMap>{sim::encode(describe(x, pieces.whole)),
+                               sim::encode(describe(x, pieces.last)),
+                               sim::encode(describe(x, pieces.last_narrow))};
+  };
+  TensorMap const a = operand(bench, "A", config.a, c.m, c.k, c.batch, a_fetch(config)),
+                  b = operand(bench, "B", config.b, c.n, c.k, c.batch, b_fetch(config));
+  void* const d = bench.output("D", config.out, c.n, rows, ldd);
+  TileScheduler const tiling = {.tiles_m = ceil_div(c.m, config.block_m * config.ctas),
+                                .tiles_n = ceil_div(c.n, config.block_n),
+                                .batches = c.batch,
+                                .raster = Raster::along_n,
+                                .group = 1};
+  GemmSm90Params p = {
+      .problem = {.a = a,
+                  .b = b,
+                  .m = c.m,
+                  .n = c.n,
+                  .k = c.k,
+                  .a_batched = c.batch > 1,
+                  .b_batched = c.batch > 1,
+                  .a_last = a,
+                  .b_last = b},
+      .schedule = {.clusters = config.launched ? tiling.tiles_m * tiling.tiles_n * tiling.batches
+                                               : c.clusters,
+                   .tiling = tiling},
+      .epilogue = {.d = maps(d, by_tma > 0 ? by_tma : c.n),
+                   .d_address = d,
+                   .ldd = ldd,
+                   .d_batch_stride = ldd * c.m,
+                   .alpha = 1,
+                   .beta = c.adds ? 0.5f : 0.0f,
+                   .c_batched = c.batch > 1}};
+  // A mutant may load C where there is none; it then loads D.
+  p.epilogue.c = p.epilogue.d;
+  if (c.adds) {
+    p.epilogue.c = maps(bench.input("C", config.out, c.n, rows, ldd), c.n);
+    p.epilogue.bias = bench.input("bias", config.out, c.n, 1, c.n);
+  }
+  return p;
+}
+ScaledGemmSm100Params scaled_params(Bench& bench, DenseSm100Case const& c) {
+  return {dense_params(bench, c), scales(bench, "scales of A", c.config, c.m, c.k, c.batch, 1),
+          scales(bench, "scales of B", c.config, c.n, c.k, c.batch, scale_rows_b(c.config))};
 }
 
 }  // namespace
 
 std::vector<MutatedKernel> mutated_sm100() {
-  return sm100_cases(std::make_integer_sequence<int, static_cast<int>(std::size(kSm100Cases))>());
+  std::vector<MutatedKernel> dense = mutated_cases<kDenseSm100Cases>([]<int I> {
+    static constexpr DenseSm100Case const& c = kDenseSm100Cases[I];
+    return mutated_case<DenseSm100KernelOf<I>>(
+        c.name, is_scaled(c) ? "scaled_gemm_sm100" : "gemm_sm100", dense_config<I>(),
+        [](sim::Options& options) {
+          on_sm100(options);
+          options.strict = c.strict;
+        },
+        [](Bench& bench) {
+          if constexpr (is_scaled(c)) {
+            return scaled_params(bench, c);
+          } else {
+            return dense_params(bench, c);
+          }
+        });
+  });
+  std::vector<MutatedKernel> all = mutated_cases<kSm100Cases>([]<int I> {
+    static constexpr Sm100Case const& c = kSm100Cases[I];
+    return mutated_case<Sm100KernelOf<I>>(
+        c.name, "grouped_gemm_sm100", grouped(c.config),
+        [](sim::Options& options) {
+          on_sm100(options);
+          options.strict.scopes = c.strict_scopes;
+        },
+        [](Bench& bench) { return sm100_params(bench, c); });
+  });
+  all.insert(all.end(), dense.begin(), dense.end());
+  return all;
 }
 
 }  // namespace tegula::mutants

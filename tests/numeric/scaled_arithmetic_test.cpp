@@ -49,6 +49,7 @@ std::uint32_t expected(ScaledMmaSpec const& op, std::uint8_t const* a, std::uint
   if (c != 0) terms.push_back({c, std::max(std::ilogb(c), -126)});
   bool const one_by_one = op.kind == ScaledMmaKind::mxf8f6f4;
   int const together = one_by_one ? 1 : 16;
+  double const sign = op.negate_a != op.negate_b ? -1 : 1;
   for (int first = 0; first < extent_k(op); first += together) {
     int const byte = 8 * (first / op.block);
     double const x = scale_of(op.scale, static_cast<std::uint8_t>(scale_a >> byte));
@@ -57,7 +58,7 @@ std::uint32_t expected(ScaledMmaSpec const& op, std::uint8_t const* a, std::uint
     int exponent = 0;
     for (int k = first; k < first + together; ++k) {
       double const of_a = element_of(op, op.a, a, k), of_b = element_of(op, op.b, b, k);
-      sum += of_a * of_b;
+      sum += sign * of_a * of_b;
       if (one_by_one && sum != 0)
         exponent = oracle::held_exponent(of_a, oracle::least_exponent(op.a)) +
                    oracle::held_exponent(of_b, oracle::least_exponent(op.b));
@@ -95,13 +96,14 @@ class EveryScaledKind : public testing::TestWithParam<Kind> {};
 TEST_P(EveryScaledKind, EqualsTheOracle) {
   Kind const& kind = GetParam();
   constexpr int n = 32;
-  ScaledMmaSpec const op = scaled_mma(kind.a, kind.b, kind.scale, kind.block, n);
+  ScaledMmaSpec op = scaled_mma(kind.a, kind.b, kind.scale, kind.block, n);
   static Rows a, b;
   std::int64_t results = 0;
   int const cases = thorough_or(85, 4);  // of each spread: a million results, or some
   for (Spread const spread : {Spread::near, Spread::far, Spread::widest}) {
     for (int number = 0; number < cases; ++number) {
       Random random(static_cast<std::uint64_t>(number + 1000 * static_cast<int>(spread)));
+      op.negate_a = number % 3 == 1, op.negate_b = number % 4 > 1;
       draw_rows(random, op.a, a);
       draw_rows(random, op.b, b);
       std::uint32_t scale_a[128] = {}, scale_b[n] = {};
@@ -180,6 +182,9 @@ TEST(ScaledArithmetic, InfinitiesAndNans) {
   EXPECT_TRUE(std::isnan(first_result(mx, a, 127, b, 127, 1))) << "times zero";
   b[0][0] = to_float_e4m3(-2).bits;
   EXPECT_EQ(first_result(mx, a, 127, b, 127, 1), -HUGE_VALF);
+  ScaledMmaSpec negated = mx;
+  negated.negate_b = true;
+  EXPECT_EQ(first_result(negated, a, 127, b, 127, 1), HUGE_VALF);
   EXPECT_TRUE(std::isnan(first_result(mx, a, 127, b, 127, HUGE_VALF)));
 }
 

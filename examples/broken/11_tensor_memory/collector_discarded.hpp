@@ -12,7 +12,6 @@ namespace tegula::broken {
 struct collector_discarded : TensorMemoryKernel {
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
     TensorAddr const base = begin(smem);
-    SharedAddr const done = shared_address(&smem.done);
     if (thread_idx() == 0) {
       std::uint64_t const a = matrix_descriptor<DescriptorForm::tcgen05>(tensor(smem.a));
       std::uint64_t const b = matrix_descriptor<DescriptorForm::tcgen05>(tensor(smem.b));
@@ -22,15 +21,14 @@ struct collector_discarded : TensorMemoryKernel {
       else
         tcgen05_mma<op>(base, a, b, true);
       tcgen05_mma_collected<op, Collector::last_use>(base, a, b, true);
-      tcgen05_commit(done);
-      mbarrier_wait_parity(done, 0);
+      commit_and_wait(smem, 0);
     }
     end(base);
   }
 };
 
 // Report:
-//   11_tensor_memory/collector_discarded.hpp:24: kernel collector_discarded, CTA (0, 0, 0), warp 0,
+//   11_tensor_memory/collector_discarded.hpp:23: kernel collector_discarded, CTA (0, 0, 0), warp 0,
 //     lane 0: invalid_operand: tcgen05.mma that uses a collector buffer of A, which no product
 //     before it has filled, or one has had discarded
 

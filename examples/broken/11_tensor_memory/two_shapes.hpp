@@ -14,27 +14,21 @@ struct two_shapes : TensorMemoryKernel {
 
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
     TensorAddr const base = begin(smem);
-    SharedAddr const done = shared_address(&smem.done);
     if (thread_idx() == 0) {
       multiply(smem, base);
-      if (p.repaired) {
-        tcgen05_commit(done);
-        mbarrier_wait_parity(done, 0);
-        tcgen05_fence_after_thread_sync();
-      }
+      if (p.repaired) commit_and_wait(smem, 0);
       tcgen05_mma<half>(base, matrix_descriptor<DescriptorForm::tcgen05>(tensor(smem.a)),
                         matrix_descriptor<DescriptorForm::tcgen05>(tensor(smem.b)), false);
-      tcgen05_commit(done);
-      mbarrier_wait_parity(done, p.repaired ? 1 : 0);
+      commit_and_wait(smem, p.repaired ? 1 : 0);
     }
     end(base);
   }
 };
 
 // Report:
-//   11_tensor_memory/two_shapes.hpp:25: kernel two_shapes, CTA (0, 0, 0), warp 0, lane 0:
+//   11_tensor_memory/two_shapes.hpp:20: kernel two_shapes, CTA (0, 0, 0), warp 0, lane 0:
 //     async_overwrite: tcgen05.mma writes lane 0, column 0 of tmem while a tcgen05.mma that writes
-//     it is in flight that warp 0 lane 0 issued (broken/tensor_memory_kernel.hpp:59); products of
+//     it is in flight that warp 0 lane 0 issued (broken/tensor_memory_kernel.hpp:70); products of
 //     different shapes are not performed in their order: a tcgen05_commit after it by that thread,
 //     and a wait for its mbarrier, would order them
 

@@ -79,11 +79,13 @@ TEGULA_DEVICE void start_scaled_mma(TensorAddr d, OperandA a, std::uint64_t b_de
 }  // namespace detail
 
 /// D(m, n) = sum of A scale_a B scale_b + (accumulate ? D : 0), as tcgen05_mma: D in tensor memory,
-/// row i in lane i; A and B in shared memory, K-major, by matrix descriptors; two e2m1 to a byte.
-/// The scales lie in tensor memory from lane 0 of scale_a and scale_b on, in all four quarters of
-/// the lanes (scale_lane, scale_column). Ordered as tcgen05_mma, and after tcgen05_cp of the same
-/// thread. Of a pair each CTA has half of A's rows and of B's, and D's rows that are A's; it has
-/// the scales of its rows of A, and of all of B. `C`: what becomes of the collector buffer of A, as
+/// row i in lane i; A and B in shared memory by matrix descriptors; two e2m1 to a byte. The scales
+/// lie in tensor memory from lane 0 of scale_a and scale_b on, in all four quarters of the lanes
+/// (scale_lane, scale_column). Ordered as tcgen05_mma, and after tcgen05_cp of the same thread. Of
+/// a pair each CTA has half of A's rows and of B's, and D's rows that are A's; it has the scales of
+/// its rows of A, and of all of B. With a pair's m of 128 lanes 64 to 127 have the upper half of
+/// D's columns, and the scales of B's rows that belong to it, counted from the first of them; lanes
+/// 0 to 63 have those of the lower half. `C`: what becomes of the collector buffer of A, as
 /// tcgen05_mma_collected has it; scales are read from tensor memory each time.
 template <ScaledMmaSpec S, Collector C = Collector::discard>
 TEGULA_DEVICE void tcgen05_mma_scaled(
@@ -97,7 +99,7 @@ TEGULA_DEVICE void tcgen05_mma_scaled(
 }
 
 /// The same with A in tensor memory: row i in lane i, its K elements packed into eight columns, two
-/// e2m1 to a byte.
+/// e2m1 to a byte; with a pair's m of 128 lanes 64 to 127 have a copy of lanes 0 to 63.
 template <ScaledMmaSpec S, Collector C = Collector::discard>
 TEGULA_DEVICE void tcgen05_mma_scaled_ts(
     TensorAddr d, TensorAddr a, std::uint64_t b_descriptor, TensorAddr scale_a, TensorAddr scale_b,

@@ -24,12 +24,15 @@ TEGULA_HOST_DEVICE constexpr std::uint32_t scaled_format(ScaledMmaKind kind, DTy
 }
 }  // namespace detail
 
-/// The scale of B's number from bit 4, type of A from bit 7, of B from bit 10, n / 8 from bit 17;
-/// ue8m0 scales bit 23; m / 128 from bit 27; the scale of A's number from bit 29.
+/// The scale of B's number from bit 4, type of A from bit 7, of B from bit 10; negation of A and B
+/// bits 13 and 14; MN-major A and B bits 15 and 16; n / 8 from bit 17; ue8m0 scales bit 23; m / 128
+/// from bit 27; the scale of A's number from bit 29.
 TEGULA_HOST_DEVICE constexpr std::uint32_t tcgen05_scaled_descriptor(ScaledMmaSpec const& s,
                                                                      ScaleIds ids) {
   return static_cast<std::uint32_t>(ids.b) << 4 | detail::scaled_format(s.kind, s.a) << 7 |
-         detail::scaled_format(s.kind, s.b) << 10 | static_cast<std::uint32_t>(s.n / 8) << 17 |
+         detail::scaled_format(s.kind, s.b) << 10 | (s.negate_a ? 1u : 0u) << 13 |
+         (s.negate_b ? 1u : 0u) << 14 | (s.a_major == Major::mn ? 1u : 0u) << 15 |
+         (s.b_major == Major::mn ? 1u : 0u) << 16 | static_cast<std::uint32_t>(s.n / 8) << 17 |
          (s.scale == DType::ue8m0 ? 1u : 0u) << 23 | static_cast<std::uint32_t>(s.m / 128) << 27 |
          static_cast<std::uint32_t>(ids.a) << 29;
 }
@@ -55,7 +58,11 @@ constexpr Tcgen05ScaledInstruction decode_tcgen05_scaled(ScaledMmaKind kind, int
                            .scale = (bits_ >> 23 & 1) != 0 ? DType::ue8m0 : DType::ue4m3,
                            .block = block,
                            .ctas = ctas,
-                           .a_in_tensor_memory = a_in_tensor_memory};
+                           .a_in_tensor_memory = a_in_tensor_memory,
+                           .a_major = (bits_ >> 15 & 1) != 0 ? Major::mn : Major::k,
+                           .b_major = (bits_ >> 16 & 1) != 0 ? Major::mn : Major::k,
+                           .negate_a = (bits_ >> 13 & 1) != 0,
+                           .negate_b = (bits_ >> 14 & 1) != 0};
   ScaleIds const ids{static_cast<int>(bits_ >> 29 & 3), static_cast<int>(bits_ >> 4 & 3)};
   return {spec, ids, bits_ ^ tcgen05_scaled_descriptor(spec, ids)};
 }

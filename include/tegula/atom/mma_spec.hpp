@@ -152,6 +152,30 @@ constexpr void check_warpgroup_mma(MmaSpec const& s) {
     refuse("wgmma", "the variants are plain and, of integers, saturate");
 }
 
+/// Whether tcgen05.mma has this n: PTX ISA, "Matrix Shape". `coarse`: of integers, and of a B of
+/// 8-bit elements that is contiguous along n ("Transpose and Negate operations").
+constexpr bool is_tensor_memory_n(int n, int ctas, bool coarse) {
+  int const step = (coarse ? 16 : 8) * ctas;
+  return n >= step && n <= 256 && n % step == 0;
+}
+constexpr bool is_8bit_transposed(Major major, DType type) {
+  return major == Major::mn && bits(type) == 8;
+}
+/// Refuses an operand of tcgen05.mma in shared memory that is contiguous along m or n and must be
+/// K-major: PTX ISA, "Valid Combinations of Type-Size, Major-ness and Swizzling".
+constexpr void check_tensor_memory_major(char const* name, Major major, DType type) {
+  if (major == Major::k || bits(type) == 8 || bits(type) == 16) return;
+  if (bits(type) < 8)
+    refuse(name,
+           "operands of 6- and 4-bit elements are contiguous along k: the PTX ISA has none that "
+           "are so along m or n",
+           to_string(type));
+  refuse(name,
+         "tf32 is contiguous along m or n only with the swizzle of 32-byte atoms, which is not "
+         "simulated",
+         to_string(type));
+}
+
 /// Of tcgen05.mma: the instructions of sm_100a without block scales that the simulated machine has.
 /// Sparsity is not among them.
 constexpr void check_tensor_memory_mma(MmaSpec const& s) {
@@ -174,25 +198,23 @@ constexpr void check_tensor_memory_mma(MmaSpec const& s) {
            to_string(s.a), to_string(s.b));
   if (s.k * operand_bits(s.a) != 256)
     refuse("tcgen05_mma", "k must be 32 bytes of elements", to_string(s.a), s.k);
-  int const step = s.ctas == 2 ? 32 : s.m == 64 && !integer ? 8 : 16;
-  bool const few = integer && s.ctas == 1 && (s.n == 8 || s.n == 24);
-  if (integer && !few && (s.n < step || s.n > 256 || s.n % step != 0))
-    refuse("tcgen05_mma", "n of integers must be 8, 24, a multiple of 16 (a pair: 32), up to 256",
-           s.m, s.n);
-  if (!integer && (s.n < step || s.n > 256 || s.n % step != 0))
-    refuse("tcgen05_mma", "n must be a multiple of 8 (m 64), 16, or 32 (a pair), at most 256", s.m,
-           s.n);
+  bool const coarse = integer || is_8bit_transposed(s.b_major, s.b);
+  bool const few = integer && !is_8bit_transposed(s.b_major, s.b) && s.ctas == 1;
+  if (!is_tensor_memory_n(s.n, s.ctas, coarse) && !(few && (s.n == 8 || s.n == 24)))
+    refuse("tcgen05_mma",
+           integer  ? "n of integers must be 8, 24 (B K-major), a multiple of 16 (a pair: 32), at "
+                      "most 256"
+           : coarse ? "n must be a multiple of 16 (a pair: 32), at most 256, where B of 8-bit "
+                      "elements is contiguous along n"
+                    : "n must be a multiple of 8 (a pair: 16), at most 256",
+           s.n, s.ctas);
   if (integer != (s.d == DType::s32))
     refuse("tcgen05_mma", "integers, and only they, accumulate in s32", to_string(s.d));
   if (!integer && s.d != DType::f32 && (s.d != DType::f16 || (s.a != DType::f16 && !narrow)))
     refuse("tcgen05_mma", "d must be f32, or f16 where a and b are f16 or of 8, 6 and 4 bits",
            to_string(s.d));
-  auto const is_major = [](Major major, DType type) {
-    return major == Major::k || bits(type) == 8 || bits(type) == 16;
-  };
-  if (!is_major(s.a_major, s.a) || !is_major(s.b_major, s.b))
-    refuse("tcgen05_mma", "only operands of 8- and 16-bit elements may be contiguous along m or n",
-           to_string(s.a), to_string(s.b));
+  check_tensor_memory_major("tcgen05_mma", s.a_major, s.a);
+  check_tensor_memory_major("tcgen05_mma", s.b_major, s.b);
   if (s.operands != MmaOperands::ss && s.operands != MmaOperands::ts)
     refuse("tcgen05_mma", "A is in shared or in tensor memory, B in shared memory: ss or ts");
   if (s.operands == MmaOperands::ts && s.a_major != Major::k)

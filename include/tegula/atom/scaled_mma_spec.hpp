@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "tegula/atom/mma_spec.hpp"
 #include "tegula/layout/refuse.hpp"
 #include "tegula/macros.hpp"
 #include "tegula/numeric/dtype.hpp"
@@ -18,16 +19,20 @@ constexpr char const* to_string(ScaledMmaKind kind) {
 }
 
 /// D(m, n) = sum over k of A(m, k) scale_a(m, k / block) B(k, n) scale_b(n, k / block) + C(m, n), D
-/// and C in tensor memory and of f32, B in shared memory and A there or in tensor memory, both
-/// K-major, by one CTA or a pair.
+/// and C in tensor memory and of f32, B in shared memory and A there or in tensor memory, by one
+/// CTA or a pair.
 struct ScaledMmaSpec {
   ScaledMmaKind kind{};
-  int m = 0, n = 0;
-  DType a{}, b{};  ///< of 8, 6 or 4 bits each; of the kinds of four bits e2m1
+  int m = 0, n = 0;  ///< m 128, of a pair 128 or 256
+  DType a{}, b{};    ///< of 8, 6 or 4 bits each; of the kinds of four bits e2m1
   DType scale = DType::ue8m0;
   int block = 32;  ///< elements of a row that share a scale
   int ctas = 1;    ///< that compute it: one, or a pair (.cta_group::2)
   bool a_in_tensor_memory = false;
+  Major a_major = Major::k;  ///< mn: of mxf8f6f4, 8-bit elements in shared memory
+  Major b_major = Major::k;
+  bool negate_a = false;  ///< D = -A scale_a B scale_b + D
+  bool negate_b = false;
 
   friend constexpr bool operator==(ScaledMmaSpec const&, ScaledMmaSpec const&) = default;
 };
@@ -40,22 +45,30 @@ TEGULA_HOST_DEVICE constexpr int extent_k(ScaledMmaSpec const& s) {
 /// Scales of a row, 1, 2 or 4: .scale_vec.
 TEGULA_HOST_DEVICE constexpr int scales(ScaledMmaSpec const& s) { return extent_k(s) / s.block; }
 
+/// Parts of D's columns that lie beside each other, as column_parts of an MmaSpec has them: of a
+/// pair's m of 128 the upper half of the columns is in lanes 64 to 127.
+TEGULA_HOST_DEVICE constexpr int column_parts(ScaledMmaSpec const& s) {
+  return s.ctas == 2 && s.m == 128 ? 2 : 1;
+}
+
 /// Refuses an instruction that sm_100a or the simulated machine lacks; true for all others. PTX
-/// ISA, tcgen05.mma, "Block Scaling for tcgen05.mma".
+/// ISA, tcgen05.mma, "Matrix Shape", "Transpose and Negate operations", "Block Scaling".
 constexpr bool check(ScaledMmaSpec const& s) {
   constexpr char const* name = "tcgen05_mma_scaled";
   bool const of_any = s.kind == ScaledMmaKind::mxf8f6f4;
-  auto const is_any = [](DType type) {
-    return type == DType::e4m3 || type == DType::e5m2 || type == DType::e2m3 ||
-           type == DType::e3m2 || type == DType::e2m1;
-  };
   bool const mx = s.scale == DType::ue8m0 && s.block == 32;
   bool const of_16 = s.block == 16 && (s.scale == DType::ue8m0 || s.scale == DType::ue4m3);
   if (s.ctas != 1 && s.ctas != 2) refuse(name, "one CTA computes it, or a pair", s.ctas);
-  if (s.m != 128 * s.ctas) refuse(name, "m must be 128, of a pair 256", s.m, s.ctas);
-  if (s.n < 8 || s.n > 256 || s.n % (s.ctas == 2 ? 32 : 8) != 0)
-    refuse(name, "n must be a multiple of 8, of a pair of 32, up to 256", s.n, s.ctas);
-  if (of_any && (!is_any(s.a) || !is_any(s.b)))
+  if (s.m != 128 && s.m != 128 * s.ctas)
+    refuse(name, "m must be 128, of a pair 128 or 256", s.m, s.ctas);
+  bool const coarse = s.b_major == Major::mn;
+  if (!detail::is_tensor_memory_n(s.n, s.ctas, coarse))
+    refuse(name,
+           coarse ? "n must be a multiple of 16 (a pair: 32), at most 256, where B is contiguous "
+                    "along n"
+                  : "n must be a multiple of 8 (a pair: 16), at most 256",
+           s.n, s.ctas);
+  if (of_any && (!detail::is_narrow_float(s.a) || !detail::is_narrow_float(s.b)))
     refuse(name, "a and b of mxf8f6f4 must be e4m3, e5m2, e2m3, e3m2 or e2m1 each", to_string(s.a),
            to_string(s.b));
   if (!of_any && (s.a != DType::e2m1 || s.b != DType::e2m1))
@@ -66,6 +79,10 @@ constexpr bool check(ScaledMmaSpec const& s) {
   if (s.kind == ScaledMmaKind::mxf4nvf4 && !mx && !of_16)
     refuse(name, "mxf4nvf4 has scales of ue4m3 for 16, or ue8m0 for 16 or 32", to_string(s.scale),
            s.block);
+  detail::check_tensor_memory_major(name, s.a_major, s.a);
+  detail::check_tensor_memory_major(name, s.b_major, s.b);
+  if (s.a_in_tensor_memory && s.a_major != Major::k)
+    refuse(name, "A in tensor memory has no major-ness: a_major must be k");
   return true;
 }
 

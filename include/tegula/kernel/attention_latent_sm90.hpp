@@ -103,9 +103,7 @@ requires(C.latent) struct AttentionSm90<C> {
       name("K empty", ring_k.empty);
       name("P full", ring_p.full);
       name("P empty", ring_p.empty);
-      name("tile", queue.tile);
-      name("tile full", queue.full);
-      name("tile empty", queue.empty);
+      queue.name_buffers(name);
       name("last part", last_part);
     }
   };

@@ -20,6 +20,19 @@ template <auto C> TEGULA_DEVICE int bytes_of_rows(PackedHeads const& packed) {
 /// A constant, for device code calls no constexpr function of the host.
 template <auto C> inline constexpr TmaBoxes kBoxesOfRows = tma_boxes(q_tile(C));
 
+/// Names what they come to, in a kernel's storage with a ring for each of them.
+template <class Storage, class F> void name_loaded(Storage& smem, F&& name) {
+  name("Q", smem.q);
+  name("K", smem.k);
+  name("V", smem.v);
+  name("Q full", smem.ring_q.full);
+  name("Q empty", smem.ring_q.empty);
+  name("K full", smem.ring_k.full);
+  name("K empty", smem.ring_k.empty);
+  name("V full", smem.ring_v.full);
+  name("V empty", smem.ring_v.empty);
+}
+
 /// These rows to a stage of (consumer_m, head_dim).
 template <auto C, class S>
 TEGULA_DEVICE void load_rows(TensorMap const& map, PackedRows const& rows, S const& sQ,

@@ -3,6 +3,7 @@
 #include <type_traits>
 
 #include "tegula/kernel/attention_cleared_v.hpp"
+#include "tegula/kernel/attention_loads.hpp"
 #include "tegula/kernel/attention_output.hpp"
 #include "tegula/kernel/attention_sm100_config.hpp"
 #include "tegula/kernel/attention_work.hpp"
@@ -98,18 +99,10 @@ template <AttentionSm100Config C> struct AttentionSm100Parts {
     [[no_unique_address]] ClearedStorage cleared;
 
     template <class F> void name_buffers(F&& name) {
-      name("Q", q);
-      name("K", k);
-      name("V", v);
+      name_loaded(*this, name);
       name("O", o);
       name("factor", factor);
       name("offset", offset);
-      name("Q full", ring_q.full);
-      name("Q empty", ring_q.empty);
-      name("K full", ring_k.full);
-      name("K empty", ring_k.empty);
-      name("V full", ring_v.full);
-      name("V empty", ring_v.empty);
       name("S0", scores[0]);
       name("S1", scores[1]);
       name("O0", outputs[0]);
@@ -118,9 +111,7 @@ template <AttentionSm100Config C> struct AttentionSm100Parts {
       name("statistics 1", statistics[1]);
       name("O full", staged.full);
       name("O empty", staged.empty);
-      name("tile", queue.tile);
-      name("tile full", queue.full);
-      name("tile empty", queue.empty);
+      queue.name_buffers(name);
       name("tmem", tmem);
       cleared.name_buffers(name);
     }

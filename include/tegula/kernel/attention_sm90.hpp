@@ -102,19 +102,9 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     [[no_unique_address]] typename V::Storage loaded;
 
     template <class F> void name_buffers(F&& name) {
-      name("Q", q);
-      name("K", k);
-      name("V", v);
-      name("Q full", ring_q.full);
-      name("Q empty", ring_q.empty);
-      name("K full", ring_k.full);
-      name("K empty", ring_k.empty);
-      name("V full", ring_v.full);
-      name("V empty", ring_v.empty);
+      name_loaded(*this, name);
       name("turn", order.turn);
-      name("tile", queue.tile);
-      name("tile full", queue.full);
-      name("tile empty", queue.empty);
+      queue.name_buffers(name);
       name("last part", last_part);
       loaded.name_buffers(name);
     }

@@ -453,7 +453,7 @@ template <GemmSm100Config C> struct GemmSm100 {
       }
       if (leads) results.commit(result.stage);
       result.next();
-      work.next();
+      work.next();  // in the CTA that answers are given back to
     }
   }
 
@@ -498,7 +498,7 @@ template <GemmSm100Config C> struct GemmSm100 {
         }
       }
       result.next();
-      work.next();
+      work.next();  // by whole warps
       work.find();
     }
     epilogue.drain();

@@ -70,6 +70,11 @@ template <int Stages, int Readers, class Tile = int> class TileQueue {
     alignas(piece_bytes) Tile tile[Stages];
     Mbarrier full[Stages];
     Mbarrier empty[Stages];
+    template <class F> void name_buffers(F&& name) {
+      name("tile", tile);
+      name("tile full", full);
+      name("tile empty", empty);
+    }
   };
 
   TEGULA_DEVICE explicit TileQueue(Storage const& storage)

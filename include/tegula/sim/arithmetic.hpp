@@ -31,7 +31,8 @@ void wgmma_tile(MmaSpec const& op, std::uint8_t const (*a)[kWgmmaRowBytes],
 /// What a tcgen05.mma with block scales computes, D = sum of A scale_a B scale_b + D, or without +
 /// D. Rows of A and B are 32 bytes along k, two e2m1 to a byte, the first in bits 0 to 3; scales of
 /// a row are bytes, the first in bits 0 to 7 of its word. a and scale_a have op.m rows, b and
-/// scale_b op.n; d is [op.m][op.n], row-major. op must have passed check().
+/// scale_b op.n; d is [op.m][op.n], row-major. op must have passed check(), but that its m and n
+/// may be of a part of D.
 void scaled_mma_tile(ScaledMmaSpec const& op, std::uint8_t const (*a)[kWgmmaRowBytes],
                      std::uint32_t const* scale_a, std::uint8_t const (*b)[kWgmmaRowBytes],
                      std::uint32_t const* scale_b, bool accumulate, std::uint32_t* d);

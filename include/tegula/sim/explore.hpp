@@ -20,6 +20,9 @@ struct ExploreOptions {
   /// 0: orders that differ little from the machine's first; else by seed, which spreads an
   /// exploration that is bounded.
   std::uint64_t seed = 0;
+  /// Whether, under cluster launch control, requests may be refused though clusters wait, as the
+  /// hardware may: those of a cluster from some moment on, which is a step, or never.
+  bool refusals = false;
   /// What an execution has computed; read after each, and compared with the first one's.
   std::function<std::vector<std::byte>()> result;
   /// Whether orders that differ only in steps that commute are tried once. Without it all are: to

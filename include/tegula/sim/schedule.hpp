@@ -45,13 +45,16 @@ struct Choices {
   };
   /// Whether each load and store is a step of its own.
   bool accesses = false;
+  /// Whether a request for a cluster that waits may be refused (ExploreOptions::refusals).
+  bool refusals = false;
   std::vector<Choice> choices;
 
-  /// "sync 12:t3 57:o5.0", "access ...": the grain of the steps, then each choice. The processes
-  /// are threads (t, by number in the cluster), warps (w), warpgroups (g), operations in flight (o:
-  /// who issued it, and its number among those), and places in which clusters start one after the
-  /// other (p). Where several clusters are there together, those of the second are numbered on from
-  /// those of the first.
+  /// "sync 12:t3 57:o5.0", "access refusals ...": the grain of the steps, then each choice. The
+  /// processes are threads (t, by number in the cluster), warps (w), warpgroups (g), operations in
+  /// flight (o: who issued it, and its number among those), and places in which clusters start one
+  /// after the other (p); what refuses a cluster's requests is the operation of its place. Where
+  /// several clusters are there together, those of the second are numbered on from those of the
+  /// first.
   std::string text() const;
   /// Throws std::invalid_argument, with the word that it does not understand.
   static Choices parse(std::string_view text);

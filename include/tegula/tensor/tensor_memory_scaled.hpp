@@ -30,9 +30,9 @@ TEGULA_DEVICE void copy_scales(SharedAddr from, TensorAddr to,
 }
 
 /// Starts the instructions of c = a b^T with scales, or with `accumulate` of c += a b^T: a and b
-/// are matrix descriptors (MMA_K), c is a tile in tensor memory (128, n), of a pair each CTA's.
-/// From scale_a and scale_b on lie pieces of scales as copy_scales brings them, the first with k =
-/// 0.
+/// are matrix descriptors (MMA_K), c is a tile in tensor memory (128, n), of a pair each CTA's; m
+/// is 128 of each CTA. From scale_a and scale_b on lie pieces of scales as copy_scales brings them,
+/// the first with k = 0.
 template <ScaledMmaSpec S, class TA, class MA, class TB, class MB, class MC>
 TEGULA_DEVICE void gemm_scaled(Tensor<Descriptors<TA, DescriptorForm::tcgen05>, MA> const& a,
                                Tensor<Descriptors<TB, DescriptorForm::tcgen05>, MB> const& b,
@@ -43,6 +43,9 @@ TEGULA_DEVICE void gemm_scaled(Tensor<Descriptors<TA, DescriptorForm::tcgen05>, 
   static_assert(MA::rank == 1 && MB::rank == 1,
                 "gemm_scaled: operands have mode (MMA_K); slice the stage");
   static_assert(mode_size<mode_at<0, MB>> == K, "gemm_scaled: the operands differ in k");
+  static_assert(column_parts(S) == 1,
+                "gemm_scaled: of a pair with m 128 copy_scales does not bring B's scales as "
+                "tcgen05_mma_scaled reads them: m must be 256");
   static_assert(mode_size<mode_at<1, MC>> == S.n && S.n % 128 == 0,
                 "gemm_scaled: the accumulators are not of n columns, whole pieces of scales");
 #pragma unroll

@@ -67,8 +67,10 @@ Number scale(DType type, std::uint8_t code) {
                               : number(to_float(float_ue4m3{code}), -6);
 }
 
-Row decode(ScaledMmaSpec const& op, DType type, std::uint8_t const* bytes, std::uint32_t scales_) {
+Row decode(ScaledMmaSpec const& op, DType type, bool negate, std::uint8_t const* bytes,
+           std::uint32_t scales_) {
   Row row;
+  int const sign = negate ? -1 : 1;
   for (int i = 0; i < scales(op); ++i) {
     row.scale[i] = scale(op.scale, static_cast<std::uint8_t>(scales_ >> 8 * i));
     row.special = row.special || row.scale[i].nan;
@@ -77,9 +79,10 @@ Row decode(ScaledMmaSpec const& op, DType type, std::uint8_t const* bytes, std::
     if (op.kind != ScaledMmaKind::mxf8f6f4) {
       float_e2m1x2 const pair{bytes[i]};
       for (int j = 0; j < 2; ++j)
-        row.half[2 * i + j] = static_cast<std::int16_t>(2 * to_float(pair[j]));
+        row.half[2 * i + j] = static_cast<std::int16_t>(2 * sign * to_float(pair[j]));
     } else {
       row.element[i] = element(type, packed_code(type, bytes, i));
+      row.element[i].significand *= sign;
       row.special = row.special || row.element[i].nan || row.element[i].infinite;
     }
   }
@@ -163,9 +166,9 @@ void scaled_mma_tile(ScaledMmaSpec const& op, std::uint8_t const (*a)[kWgmmaRowB
                      std::uint32_t const* scale_a, std::uint8_t const (*b)[kWgmmaRowBytes],
                      std::uint32_t const* scale_b, bool accumulate, std::uint32_t* d) {
   thread_local Row columns[kMostRows];  // too large for a fiber's stack
-  for (int n = 0; n < op.n; ++n) columns[n] = decode(op, op.b, b[n], scale_b[n]);
+  for (int n = 0; n < op.n; ++n) columns[n] = decode(op, op.b, op.negate_b, b[n], scale_b[n]);
   for (int m = 0; m < op.m; ++m) {
-    Row const row = decode(op, op.a, a[m], scale_a[m]);
+    Row const row = decode(op, op.a, op.negate_a, a[m], scale_a[m]);
     for (int n = 0; n < op.n; ++n) {
       std::uint32_t& result = d[m * op.n + n];
       float const c = accumulate ? std::bit_cast<float>(result) : 0.0f;

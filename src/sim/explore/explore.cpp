@@ -31,7 +31,7 @@ Explorer& Exploring::begin(ClusterShape const& shape) {
     throw std::invalid_argument(
         "explore: an execution launches one kernel, and this one launched a second");
   if (processes_ == nullptr) processes_ = std::make_unique<Processes>(shape);
-  explorer_.emplace(*processes_, exploration_.accesses, options_.max_steps);
+  explorer_.emplace(*processes_, exploration_.accesses, options_.refusals, options_.max_steps);
   explorer_->follow(follow_);
   if (!options_.reduce) explorer_->list_alternatives();
   return *explorer_;

@@ -19,6 +19,8 @@ constexpr std::uint64_t kThreadName = 0, kWarpName = 1, kGroupName = 2, kOperati
 
 /// What stands for the clusters that have not started, beside the bytes of memory.
 constexpr std::uint64_t kLaunches = std::uint64_t{0xff} << 56;
+/// Whether the requests of the cluster in a place are refused, likewise.
+std::uint64_t refusal_key(int place) { return kLaunches + 1 + static_cast<std::uint64_t>(place); }
 
 /// So many times in a row, for each thread, what changes nothing may be done again where nobody can
 /// go on.
@@ -74,13 +76,16 @@ std::optional<ProcessId> Processes::process(std::uint64_t name) {
   }
 }
 
-Explorer::Explorer(Processes& processes, bool accesses, std::int64_t max_steps)
+Explorer::Explorer(Processes& processes, bool accesses, bool refusals, std::int64_t max_steps)
     : processes_(processes), max_steps_(max_steps), dependence_(processes.shape()) {
   choices_.accesses = accesses;
+  choices_.refusals = refusals;
   auto const places = static_cast<std::size_t>(processes.shape().clusters);
   clusters_.resize(places);
   launched_.resize(places);
   has_launched_.resize(places);
+  refused_.resize(places);
+  started_.resize(places);
 }
 
 void Explorer::follow(Choices const& choices) {
@@ -107,9 +112,52 @@ void Explorer::start(Cluster& cluster) {
   auto const place = static_cast<std::size_t>(cluster.place());
   clusters_[place] = &cluster;
   launched_[place] = false;
+  if (active_ && choices_.refusals && pending_clusters_ != nullptr)
+    may_refuse(static_cast<int>(place));
+}
+
+/// From now on the requests of the cluster in the place may be refused, by a process of its own.
+void Explorer::may_refuse(int place) {
+  auto const i = static_cast<std::size_t>(place);
+  refused_[i] = false;
+  ProcessId const of_place = processes_.shape().place(place);
+  ProcessId const refuser = processes_.operation(of_place, started_[i]++);
+  Step issue;
+  issue.kind = Step::Kind::issue;
+  issue.process = of_place;
+  issue.others = {refuser};
+  perform(std::move(issue));
+  Step step;
+  step.kind = Step::Kind::access;
+  step.choice = true;
+  step.process = refuser;
+  step.object = static_cast<std::uint64_t>(place);
+  step.bytes = {{refusal_key(place), 1, true}};
+  pending_.emplace(refuser, Pending{.step = std::move(step), .refuses = true});
+}
+
+/// The cluster in the place has ended. That its requests are refused after the last of them stands
+/// for that they were not: the machine's choice.
+void Explorer::end_refusals(int place) {
+  auto const found = std::find_if(pending_.begin(), pending_.end(), [&](auto const& entry) {
+    return entry.second.refuses && entry.second.step.object == static_cast<std::uint64_t>(place);
+  });
+  if (found == pending_.end()) return;
+  Step step = std::move(found->second.step);
+  pending_.erase(found);
+  if (!active_ || chosen_ >= max_steps_) return;
+  if (followed_to_ < follow_.size() && follow_[followed_to_] == step.process) ++followed_to_;
+  if (list_alternatives_) alternatives_.emplace_back();
+  ++chosen_;
+  perform(std::move(step));
+}
+
+bool Explorer::refuses(Cluster const& cluster) const {
+  return active_ && refused_[static_cast<std::size_t>(cluster.place())];
 }
 
 void Explorer::finish(Cluster& cluster) {
+  end_refusals(static_cast<int>(cluster.place()));
   std::erase_if(pending_, [&](auto const& entry) {
     Thread const* const thread = entry.second.thread;
     return thread != nullptr && &thread->cta->cluster() == &cluster;
@@ -295,6 +343,7 @@ void Explorer::before(Visible const& what) {
 
 /// Whether a thread that waits to be chosen would not wait for others, once it is.
 bool Explorer::can_go(Pending const& pending) const {
+  if (pending.refuses) return true;
   if (pending.thread == nullptr) {
     // Places are alike: the first to start is the first.
     std::uint64_t const place = pending.step.object;
@@ -364,7 +413,7 @@ std::optional<ProcessId> Explorer::preferred() {
   auto const last = pending_.find(last_);
   if (last != pending_.end() && can_go(last->second)) return last_;
   for (auto const& [id, pending] : pending_) {
-    if (can_go(pending)) return id;
+    if (can_go(pending) && !pending.refuses) return id;
   }
   for (Flying const& flying : flying_) {
     if (can_land(flying)) return flying.process;
@@ -475,13 +524,22 @@ void Explorer::go(ProcessId process) {
 void Explorer::go(Pending& pending) {
   Visible const& what = pending.what;
   Step& step = pending.step;
+  if (pending.refuses) {
+    refused_[step.object] = true;
+    return perform(std::move(step));
+  }
   if (pending.thread == nullptr) {
     step.bytes = {launches()};
     step.amount = pending_clusters_->empty() ? 0 : 1;
     launched_[step.object] = has_launched_[step.object] = true;
     return perform(std::move(step));
   }
-  if (what.kind == Kind::launch_request) step.bytes = {launches()};
+  if (what.kind == Kind::launch_request) {
+    Cluster const& cluster = pending.thread->cta->cluster();
+    if (!refuses(cluster)) step.bytes = {launches()};
+    if (choices_.refusals)
+      step.bytes.push_back({refusal_key(static_cast<int>(cluster.place())), 1, false});
+  }
   if (step.kind == Step::Kind::wait_for) {
     for (InFlight const* const operation :
          what.groups->beyond(static_cast<std::size_t>(what.amount))) {

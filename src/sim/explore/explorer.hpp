@@ -58,7 +58,8 @@ class Explorer {
  public:
   /// `accesses`: whether each load and store is a step that is chosen; else only what synchronises
   /// is, and loads and stores are held against the order that it gives them (unordered()).
-  Explorer(Processes& processes, bool accesses, std::int64_t max_steps);
+  /// `refusals`: as ExploreOptions has it.
+  Explorer(Processes& processes, bool accesses, bool refusals, std::int64_t max_steps);
 
   /// The processes to choose first, in order; the machine's choice thereafter.
   void follow(std::vector<ProcessId> processes) { follow_ = std::move(processes); }
@@ -97,6 +98,8 @@ class Explorer {
   /// the machine's business.
   bool choose(Cluster& cluster);
   bool decides() const { return active_; }
+  /// Whether the cluster's requests for others are refused, whoever waits.
+  bool refuses(Cluster const& cluster) const;
 
   // The execution, afterwards.
   std::vector<Step> const& steps() const { return steps_; }
@@ -120,9 +123,10 @@ class Explorer {
   struct Pending {
     Step step;
     Visible what{};
-    Thread* thread = nullptr;  ///< null: it is a place
+    Thread* thread = nullptr;  ///< null: it is a place, or what refuses
     std::uint64_t seen = 0;    ///< what memory holds that it has read again and again
     bool again = false;        ///< it waits until that, or the phase, changes
+    bool refuses = false;      ///< it is what refuses the requests of the cluster in a place
   };
   struct Flying {
     Cluster* cluster;
@@ -151,17 +155,21 @@ class Explorer {
   std::optional<ProcessId> next();
   int place_of(ProcessId process) const;
   Bytes launches() const;
+  void may_refuse(int place);
+  void end_refusals(int place);
   ProcessId self(Thread const& thread) const;
   int rank(Cluster const& cluster, int cta) const;
   int rank(Cta const& cta) const;
 
   Processes& processes_;
   std::int64_t const max_steps_;
-  Cluster* cluster_ = nullptr;      ///< that has the baton
-  std::vector<Cluster*> clusters_;  ///< by place
-  std::vector<bool> launched_;      ///< by place: a cluster starts there, or none is left
-  std::vector<bool> has_launched_;  ///< by place: once
-  Baton* baton_ = nullptr;          ///< null: there is one cluster
+  Cluster* cluster_ = nullptr;          ///< that has the baton
+  std::vector<Cluster*> clusters_;      ///< by place
+  std::vector<bool> launched_;          ///< by place: a cluster starts there, or none is left
+  std::vector<bool> has_launched_;      ///< by place: once
+  std::vector<bool> refused_;           ///< by place: requests are, from now on
+  std::vector<std::uint32_t> started_;  ///< by place: how many clusters have
+  Baton* baton_ = nullptr;              ///< null: there is one cluster
   PendingClusters* pending_clusters_ = nullptr;
   int begun_ = 0;                    ///< places that have had the baton
   std::optional<ProcessId> handed_;  ///< who goes next, when its cluster has the baton

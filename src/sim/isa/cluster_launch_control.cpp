@@ -63,11 +63,12 @@ void check(Cta& cta, Instruction instruction, std::uint32_t response, SourceLoca
 }
 
 /// A cluster that will not start. Where completion is random, now and then there is none though
-/// some wait: the hardware promises no more.
+/// some wait: the hardware promises no more. An exploration may say so, too.
 Answer decide(Cta& cta, PendingClusters& pending) {
   Cluster& cluster = cta.cluster();
   cluster.before({.kind = Visible::Kind::launch_request, .cta = -1});
   cluster.take_turn(&pending);
+  if (cluster.stepped() && cta.observers().refuses(cluster)) return {};
   if (cluster.completion() == Completion::random && cluster.random() % 8 == 0) return {};
   std::optional<std::int64_t> const taken = pending.take();
   if (!taken) return {};

@@ -133,10 +133,14 @@ class TensorMma final : public InFlight {
     for (int i = 0; i < op_.ctas; ++i) {
       Cta& of = cluster.cta(first_cta() + i);
       if (op_.operands == MmaOperands::ss) gather(a_, of.shared(), a.row);
-      if (op_.operands == MmaOperands::ts && op_.ctas == 2 && places_.parts > 1) check_copies(of);
+      if (op_.operands == MmaOperands::ts && op_.ctas == 2 && places_.parts > 1)
+        check_copies_of_a(of, *this, a_address_);
       for (int part = 0; part < places_.parts; ++part) {
         for (int row = 0; op_.operands == MmaOperands::ts && row < places_.rows(); ++row)
-          gather_a(bits(op_.a), row_of_a(of, places_.lane(row, part)), a.row[row]);
+          gather_a(bits(op_.a),
+                   of.tensor_memory().at(tensor_lane(a_address_) + places_.lane(row, part),
+                                         tensor_column(a_address_)),
+                   a.row[row]);
         if (!op_.weight_stationary && part == 0)
           use_collector(of, *this, collector_, buffer_, a.row, places_.rows());
         for (int first = 0; first < places_.rows(); first += kWgmmaM)
@@ -150,24 +154,6 @@ class TensorMma final : public InFlight {
   struct Rows {
     alignas(64) std::uint8_t row[256][kWgmmaRowBytes];
   };
-  std::uint32_t const* row_of_a(Cta& of, int lane) const {
-    return of.tensor_memory().at(tensor_lane(a_address_) + lane, tensor_column(a_address_));
-  }
-  /// Of a pair lanes 64 to 127, which have the upper columns of D, read a copy of A of their own.
-  void check_copies(Cta& of) const {
-    for (int row = 0; row < kWgmmaM; ++row) {
-      if (std::memcmp(row_of_a(of, row), row_of_a(of, kWgmmaM + row), kWgmmaRowBytes) == 0)
-        continue;
-      std::string const place =
-          of.tensor_place(tensor_lane(a_address_) + kWgmmaM + row, tensor_column(a_address_));
-      of.report(FindingKind::invalid_operand, where, {cta, thread / 32, thread % 32}, "", place,
-                fmt::format("tcgen05.mma of a pair with A in tensor memory, of which {} does not "
-                            "have what lane {} has: of m 128 lanes 64 to 127 must have a copy of "
-                            "lanes 0 to 63",
-                            place, tensor_lane(a_address_) + row));
-      return;
-    }
-  }
   /// The rank of the even CTA, or of the only one.
   int first_cta() const { return op_.ctas == 2 ? cta & ~1 : cta; }
 
@@ -346,6 +332,24 @@ void use_collector(Cta& of, InFlight const& product, Collector collector, int bu
                                  : "which holds another operand than memory has there"));
   if (collector == Collector::fill) held = std::move(operand);
   if (collector == Collector::last_use) held.clear();
+}
+
+void check_copies_of_a(Cta& of, InFlight const& product, TensorAddr a) {
+  int const first = tensor_lane(a), column = tensor_column(a);
+  for (int row = 0; row < kTensorLanes / 2; ++row) {
+    int const copy = first + kTensorLanes / 2 + row;
+    if (std::memcmp(of.tensor_memory().at(first + row, column), of.tensor_memory().at(copy, column),
+                    kWgmmaRowBytes) == 0)
+      continue;
+    std::string const place = of.tensor_place(copy, column);
+    of.report(FindingKind::invalid_operand, product.where,
+              {product.cta, product.thread / 32, product.thread % 32}, "", place,
+              fmt::format("tcgen05.mma of a pair with A in tensor memory, of which {} does not "
+                          "have what lane {} has: of m 128 lanes 64 to 127 must have a copy of "
+                          "lanes 0 to 63",
+                          place, first + row));
+    return;
+  }
 }
 
 char const* sparsity_text(std::uint32_t unknown) {

@@ -41,6 +41,9 @@ bool check_matrix(Cta& cta, Instruction instruction, char const* name, std::uint
 /// is not said.
 void use_collector(Cta& of, InFlight const& product, Collector collector, int buffer,
                    std::uint8_t const (*rows)[kWgmmaRowBytes], int count);
+/// Of a pair with m 128 lanes 64 to 127, which have the upper columns of D, read a copy of A of
+/// their own: reports one that differs, in a CTA.
+void check_copies_of_a(Cta& of, InFlight const& product, TensorAddr a);
 /// The latest tcgen05.ld in flight that is to write the register of a lane; null where there is
 /// none.
 InFlight* being_loaded(Warp const& warp, int lane, void const* place);

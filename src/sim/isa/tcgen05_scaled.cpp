@@ -25,11 +25,13 @@ namespace {
 constexpr Instruction kScaledMma = Instruction::tcgen05_mma;
 constexpr std::uint8_t kAllLanes = 0xff;
 
-/// The scales of an operand.
+/// The scales of an operand, those of `rows` rows from the address on; in `parts` parts, each of
+/// which has lanes of its own and is counted from its first row.
 struct Scales {
   TensorAddr address;
   int rows;
   int id;  ///< their first byte
+  int parts = 1;
 
   TensorRange range(int rank) const {
     return {rank, kAllLanes, tensor_column(address), scale_columns(rows)};
@@ -70,7 +72,7 @@ class TensorScaledMma final : public InFlight {
         tensor_reads.push_back({rank, kAllLanes, tensor_column(a_.address), kColumnsOfA});
       else if (cta.checking())
         append_ranges(a_.shared, rank, reads);
-      TensorRange const result{rank, kAllLanes, tensor_column(d), op.n};
+      TensorRange const result{rank, kAllLanes, tensor_column(d), op.n / column_parts(op)};
       tensor_writes.push_back(result);
       if (accumulate) tensor_reads.push_back(result);
       tensor_reads.push_back(scale_a_.range(rank));
@@ -94,14 +96,17 @@ class TensorScaledMma final : public InFlight {
     std::uint32_t scales[256];
   };
 
-  /// One CTA's rows of D.
+  /// One CTA's rows of D. Where its columns lie in parts, lanes 64 to 127 have the second: PTX ISA,
+  /// "Data path layout organization", layout B.
   void multiply(Cta& own, Rows& b) const {
     TensorMemory& memory = own.tensor_memory();
     static thread_local Rows a;
-    static thread_local std::vector<std::uint32_t> tile;  // (m, n)
+    static thread_local std::vector<std::uint32_t> tile;  // (rows, columns of a part)
+    int const parts = column_parts(op_);
     ScaledMmaSpec op = op_;
-    op.m /= op.ctas, op.ctas = 1;
+    op.m /= op.ctas, op.n /= parts, op.ctas = 1;
     if (op.a_in_tensor_memory) {
+      if (parts > 1) check_copies_of_a(own, *this, a_.address);
       for (int row = 0; row < op.m; ++row)
         gather_a(op.kind == ScaledMmaKind::mxf8f6f4 ? bits(op.a) : 8,
                  memory.at(row, tensor_column(a_.address)), a.row[row]);
@@ -113,36 +118,45 @@ class TensorScaledMma final : public InFlight {
     read_scales(own, "B", scale_b_, b);
     tile.resize(static_cast<std::size_t>(op.m * op.n));
     std::size_t const row_bytes = 4 * static_cast<std::size_t>(op.n);
-    for (int row = 0; accumulate_ && row < op.m; ++row)
-      std::memcpy(tile.data() + row * op.n, memory.at(row, tensor_column(d_)), row_bytes);
-    scaled_mma_tile(op, a.row, a.scales, b.row, b.scales, accumulate_, tile.data());
-    for (int row = 0; row < op.m; ++row)
-      std::memcpy(memory.at(row, tensor_column(d_)), tile.data() + row * op.n, row_bytes);
+    for (int part = 0; part < parts; ++part) {
+      auto const of_row = [&](int row) {
+        return memory.at(part * kTensorLanes / parts + row, tensor_column(d_));
+      };
+      for (int row = 0; accumulate_ && row < op.m; ++row)
+        std::memcpy(tile.data() + row * op.n, of_row(row), row_bytes);
+      scaled_mma_tile(op, a.row, a.scales, b.row + part * op.n, b.scales + part * op.n, accumulate_,
+                      tile.data());
+      for (int row = 0; row < op.m; ++row)
+        std::memcpy(of_row(row), tile.data() + row * op.n, row_bytes);
+    }
   }
 
   /// A quarter of the tensor core reads its own copy of the scales; which results come of which is
-  /// not published, so the copies must agree.
+  /// not published, so the copies of a part must agree.
   void read_scales(Cta& own, char const* name, Scales const& of, Rows& into) const {
     std::uint32_t const mask = 0xffffffffu >> (32 - 8 * scales(op_));
-    for (int row = 0; row < of.rows; ++row) {
-      std::uint32_t copies[4];
-      for (int quarter = 0; quarter < 4; ++quarter)
-        copies[quarter] = *own.tensor_memory().at(scale_lane(quarter, row),
-                                                  tensor_column(of.address) + scale_column(row)) >>
-                              8 * of.id &
-                          mask;
-      into.scales[row] = copies[0];
-      for (int quarter = 1; quarter < 4; ++quarter) {
-        if (copies[quarter] == copies[0]) continue;
-        int const lane = scale_lane(quarter, row);
-        std::string const place =
-            own.tensor_place(lane, tensor_column(of.address) + scale_column(row));
+    int const quarters = 4 / of.parts;
+    for (int i = 0; i < of.parts * of.rows; ++i) {
+      int const first = i / of.rows * quarters, row = i % of.rows;
+      int const column = tensor_column(of.address) + scale_column(row);
+      auto const copy = [&](int quarter) {
+        return *own.tensor_memory().at(scale_lane(quarter, row), column) >> 8 * of.id & mask;
+      };
+      into.scales[i] = copy(first);
+      for (int quarter = first + 1; quarter < first + quarters; ++quarter) {
+        if (copy(quarter) == copy(first)) continue;
+        std::string const place = own.tensor_place(scale_lane(quarter, row), column);
         own.report(
             FindingKind::invalid_operand, where, {cta, thread / 32, thread % 32}, "", place,
-            fmt::format("tcgen05.mma with scales of {} of which {} has {:#x} for row {}, and lane "
-                        "{} {:#x}: the four quarters of the lanes must have the same, as a "
-                        "tcgen05.cp.32x128b.warpx4 writes them",
-                        name, place, copies[quarter], row, scale_lane(0, row), copies[0]));
+            fmt::format("tcgen05.mma with scales of {} of which {} has {:#x} for row {}, and "
+                        "lane {} {:#x}: {}",
+                        name, place, copy(quarter), i, scale_lane(first, row), copy(first),
+                        of.parts == 1
+                            ? "the four quarters of the lanes must have the same, as a "
+                              "tcgen05.cp.32x128b.warpx4 writes them"
+                            : "lanes 0 to 63 must have those of the lower half of B's rows "
+                              "twice, and lanes 64 to 127 those of the upper half, as a "
+                              "tcgen05.cp.64x128b.warpx2::01_23 writes them"));
         return;
       }
     }
@@ -209,17 +223,19 @@ void tcgen05_mma_scaled(ScaledMmaKind kind, MmaOperands operands, int block, int
   auto const [op, ids, unknown] =
       decode(cta, kind, operands, block, ctas, instruction_descriptor, where);
   int const rows = op.m / ctas;
-  OperandA a{{.extent = rows, .element_bytes = 1}, static_cast<TensorAddr>(a_operand)};
-  SharedOperand b{.extent = op.n / ctas, .element_bytes = 1};
-  Scales const of_a{scale_a, rows, ids.a}, of_b{scale_b, op.n, ids.b};
+  int const parts = column_parts(op), columns = op.n / parts;
+  OperandA a{{.mn_major = op.a_major == Major::mn, .extent = rows, .element_bytes = 1},
+             static_cast<TensorAddr>(a_operand)};
+  SharedOperand b{.mn_major = op.b_major == Major::mn, .extent = op.n / ctas, .element_bytes = 1};
+  Scales const of_a{scale_a, rows, ids.a}, of_b{scale_b, columns, ids.b, parts};
   if (!check_pair(cta, kScaledMma, ctas, where)) return;
   bool const a_fits = op.a_in_tensor_memory
                           ? check_place(cta, "A", ctas, a.address, kColumnsOfA, where)
                           : check_matrix(cta, kScaledMma, "A", a_operand, a.shared, where, ctas);
   if (!a_fits || !check_matrix(cta, kScaledMma, "B", b_descriptor, b, where, ctas) ||
       !check_place(cta, "scales of A", ctas, scale_a, scale_columns(rows), where) ||
-      !check_place(cta, "scales of B", ctas, scale_b, scale_columns(op.n), where) ||
-      !check_place(cta, "D", ctas, d, op.n, where))
+      !check_place(cta, "scales of B", ctas, scale_b, scale_columns(columns), where) ||
+      !check_place(cta, "D", ctas, d, columns, where))
     return;
   if (cta.counting()) {
     cta.observers().worked(

@@ -253,7 +253,7 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
   Explorer* explorer = exploring_ != nullptr ? &exploring_->begin(shape) : nullptr;
   if (explorer == nullptr && options_.choices) {
     processes.emplace(shape);
-    replay.emplace(*processes, options_.choices->accesses,
+    replay.emplace(*processes, options_.choices->accesses, options_.choices->refusals,
                    std::numeric_limits<std::int64_t>::max());
     replay->follow(*options_.choices);
     explorer = &*replay;
@@ -376,7 +376,9 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
     throw std::invalid_argument(fmt::format(
         "launch of {}: in \"{}\" that process cannot go at that step: choices replay an order of the same kernel on "
         "the same problem",
-        kernel.name, Choices{options_.choices->accesses, {*replay->unmade()}}.text()));
+        kernel.name,
+        Choices{options_.choices->accesses, options_.choices->refusals, {*replay->unmade()}}
+            .text()));
 
   Report report;
   report.kernel = kernel.name;

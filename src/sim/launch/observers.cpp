@@ -269,6 +269,7 @@ void Observers::before_exit() { list_->explorer->before_exit(); }
 void Observers::exited(Thread const& thread) { list_->explorer->exit(thread); }
 bool Observers::choose(Cluster& cluster) { return list_->explorer->choose(cluster); }
 bool Observers::decides() const { return list_->explorer->decides(); }
+bool Observers::refuses(Cluster const& cluster) const { return list_->explorer->refuses(cluster); }
 double Observers::clock(Thread const& thread) const { return list_->time.clock(thread); }
 
 }  // namespace tegula::sim

@@ -235,6 +235,8 @@ class Observers {
   bool choose(Cluster& cluster);
   /// Whether the order of the clusters that are there together is decided so, too.
   bool decides() const;
+  /// Whether requests of the cluster for others are refused, whoever waits.
+  bool refuses(Cluster const& cluster) const;
   /// A thread's clock.
   double clock(Thread const& thread) const;
 

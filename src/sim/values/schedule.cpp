@@ -52,6 +52,7 @@ bool take_choice(std::string_view word, Choices::Choice& choice) {
 
 std::string Choices::text() const {
   std::string text = accesses ? "access" : "sync";
+  if (refusals) text += " refusals";
   for (auto const& [step, process] : choices) {
     std::uint64_t const kind = process >> kProcessShift;
     std::uint64_t const number = process & ((std::uint64_t{1} << kProcessShift) - 1);
@@ -81,6 +82,8 @@ Choices Choices::parse(std::string_view text) {
         throw std::invalid_argument(
             fmt::format("choices begin with 'sync' or 'access', not with '{}'", word));
       choices.accesses = word == "access";
+    } else if (word == "refusals") {
+      choices.refusals = true;
     } else if (!word.empty() && !take_choice(word, choices.choices.emplace_back())) {
       throw std::invalid_argument(fmt::format(
           "'{}' is no choice: it must be STEP:PROCESS, the process t, w, g or p and a number, or oISSUER.NUMBER",

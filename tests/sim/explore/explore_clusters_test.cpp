@@ -53,12 +53,13 @@ sim::Exploration explore_grid(int ctas, sim::Options const& machine_options,
 
 /// All interleavings, and those that differ in steps that do not commute, have these orders.
 template <class Kernel>
-void expect_orders(std::int64_t orders, int ctas, sim::Options const& options) {
-  sim::Exploration const reduced = explore_grid<Kernel>(ctas, options);
+void expect_orders(std::int64_t orders, int ctas, sim::Options const& options,
+                   bool refusals = false) {
+  sim::Exploration const reduced = explore_grid<Kernel>(ctas, options, {.refusals = refusals});
   EXPECT_TRUE(reduced.complete && reduced.findings.empty()) << reduced.text();
   EXPECT_EQ(reduced.orders, orders) << reduced.text();
-  sim::Exploration const all =
-      explore_grid<Kernel>(ctas, options, {.max_executions = 1 << 18, .reduce = false});
+  sim::Exploration const all = explore_grid<Kernel>(
+      ctas, options, {.max_executions = 1 << 18, .refusals = refusals, .reduce = false});
   EXPECT_TRUE(all.complete);
   EXPECT_EQ(all.orders, orders) << all.text();
   EXPECT_EQ(all.differs.has_value(), reduced.differs.has_value());
@@ -160,17 +161,21 @@ TEST(ExploreClusters, EveryAnswerIsGivenUnderLaunchControl) {
 }
 
 /// All who computed what, in some order: the words of each result that comes up.
-template <class Kernel> std::set<std::vector<std::uint32_t>> results_of(int ctas, int places) {
+template <class Kernel>
+std::set<std::vector<std::uint32_t>> results_of(int ctas, int places, bool refusals = false) {
   sim::Machine machine(blackwell_of(places));
   auto* const words = static_cast<std::uint32_t*>(machine.allocate(kCounterBytes, "words"));
   std::set<std::vector<std::uint32_t>> results;
-  sim::Exploration const e = sim::explore(machine, [&] {
-    machine.fill(words, 0, kCounterBytes);
-    sim::launch<Kernel>(machine, {ctas, 1, 1}, {words, ctas});
-    std::vector<std::uint32_t> result(static_cast<std::size_t>(ctas));
-    machine.download(result.data(), words, 4 * result.size());
-    results.insert(std::move(result));
-  });
+  sim::Exploration const e =
+      sim::explore(machine,
+                   [&] {
+                     machine.fill(words, 0, kCounterBytes);
+                     sim::launch<Kernel>(machine, {ctas, 1, 1}, {words, ctas});
+                     std::vector<std::uint32_t> result(static_cast<std::size_t>(ctas));
+                     machine.download(result.data(), words, 4 * result.size());
+                     results.insert(std::move(result));
+                   },
+                   {.refusals = refusals});
   EXPECT_TRUE(e.complete && e.findings.empty()) << e.text();
   EXPECT_GE(e.orders, static_cast<std::int64_t>(results.size()));
   return results;
@@ -183,6 +188,58 @@ TEST(ExploreClusters, EveryCtaMayComputeWhatIsLeft) {
   EXPECT_EQ(results_of<SaysWho>(3, 2), expected);
   expected.insert({1, 2, 3});
   EXPECT_EQ(results_of<SaysWho>(3, 3), expected);
+}
+
+// A cluster's requests are refused from one of them on, or never. Of one tile there is one request:
+// two orders. Of two tiles in one place the first request is refused, and the second cluster has
+// two orders of its own; or it is not, and the second request finds nobody, again in two.
+TEST(ExploreClusters, RequestsAreRefusedThoughClustersWait) {
+  expect_orders<SaysWho>(2, 1, blackwell_of(2), true);
+  expect_orders<SaysWho>(4, 2, blackwell_of(1), true);
+  using Tiles = std::vector<std::uint32_t>;
+  EXPECT_EQ(results_of<SaysWho>(2, 1), (std::set<Tiles>{{1, 1}}));
+  EXPECT_EQ(results_of<SaysWho>(2, 1, true), (std::set<Tiles>{{1, 1}, {1, 2}}));
+  EXPECT_EQ(results_of<SaysWho>(3, 2, true),
+            (std::set<Tiles>{{1, 1, 1}, {1, 1, 3}, {1, 2, 1}, {1, 2, 2}, {1, 2, 3}}));
+}
+
+/// Who is told that there is no cluster takes it that all have started, and waits for their tiles.
+struct WaitsForAll : Asks {
+  TEGULA_DEVICE void operator()(Counters const& p, SharedStorage& smem) const {
+    if (thread_idx() != 0) return;
+    begin(smem);
+    int tile = block_idx().x;
+    for (int request = 0; tile >= 0; ++request) {
+      atom_add(p.words, 1u);
+      ask(smem);
+      tile = answer(smem, request);
+    }
+    while (atom_add(p.words, 0u) != static_cast<std::uint32_t>(p.tiles)) {
+    }
+  }
+};
+
+TEST(ExploreClusters, FindWhatOnlyARefusalShows) {
+  sim::Exploration const without = explore_grid<WaitsForAll>(2, blackwell_of(1));
+  EXPECT_TRUE(without.complete && without.ok()) << without.text();
+  sim::Exploration const e = explore_grid<WaitsForAll>(2, blackwell_of(1), {.refusals = true});
+  EXPECT_TRUE(e.complete) << e.text();
+  ASSERT_EQ(e.findings.size(), 1u) << e.text();
+  EXPECT_EQ(e.findings.front().finding.kind, sim::FindingKind::deadlock);
+
+  // Its choices, as text, lead there again.
+  std::string const choices = e.findings.front().choices.text();
+  EXPECT_EQ(choices.find("sync refusals "), 0u) << choices;
+  sim::Options options = blackwell_of(1);
+  options.throw_on_finding = false;
+  options.choices = sim::Choices::parse(choices);
+  EXPECT_EQ(*options.choices, e.findings.front().choices);
+  sim::Machine machine(options);
+  auto* const words = static_cast<std::uint32_t*>(machine.allocate(kCounterBytes, "words"));
+  machine.fill(words, 0, kCounterBytes);
+  sim::Report const report = sim::launch<WaitsForAll>(machine, {2, 1, 1}, {words, 2});
+  ASSERT_EQ(report.findings.size(), 1u);
+  EXPECT_EQ(report.findings.front().message, e.findings.front().finding.message);
 }
 
 /// A chain: a CTA asks for its next tile before it computes the present one, which it may when the

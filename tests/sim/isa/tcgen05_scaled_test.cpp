@@ -1,147 +1,24 @@
-// tcgen05.cp of every shape, and tcgen05.mma with block scales that it brought to tensor memory, on
-// the simulated machine; and what is found where one of them is used wrongly.
+// tcgen05.mma with block scales that tcgen05.cp brought to tensor memory, on the simulated machine;
+// and what is found where one of them is used wrongly.
 #include "tegula/arch/tcgen05_scaled.hpp"
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "run_schedules.hpp"
-#include "tegula/arch/barrier.hpp"
-#include "tegula/arch/fence.hpp"
+#include "refusal.hpp"
+#include "scaled_problem.hpp"
 #include "tegula/arch/global.hpp"
-#include "tegula/arch/mbarrier.hpp"
-#include "tegula/arch/special_registers.hpp"
-#include "tegula/arch/tcgen05.hpp"
 #include "tegula/arch/tcgen05_cp.hpp"
-#include "tegula/arch/tcgen05_descriptor.hpp"
 #include "tegula/arch/tcgen05_scaled_descriptor.hpp"
-#include "tegula/numeric/rounded_bits.hpp"
-#include "tegula/sim/launch.hpp"
 #include "tegula/tensor/descriptor.hpp"
 #include "tegula/tensor/shared_tile.hpp"
-#include "tensor_memory_runs.hpp"
+#include "tensor_memory_ctas.hpp"
 
 namespace tegula {
 namespace {
-
-struct Outcome {
-  std::vector<std::uint32_t> out;
-  sim::Report report;
-};
-
-template <class Kernel>
-Outcome run_scaled(std::vector<std::uint32_t> const& in, std::size_t out_words,
-                   sim::Options options) {
-  options.throw_on_finding = false;
-  sim::Machine machine(options);
-  auto* const from = static_cast<std::uint32_t*>(machine.allocate(4 * in.size(), "in"));
-  auto* const to = static_cast<std::uint32_t*>(machine.allocate(4 * out_words, "out"));
-  machine.upload(from, in.data(), 4 * in.size());
-  machine.fill(to, 0xee, 4 * out_words);
-  Outcome result{std::vector<std::uint32_t>(out_words),
-                 sim::launch<Kernel>(machine, {}, Words{from, to})};
-  machine.download(result.out.data(), to, 4 * out_words);
-  return result;
-}
-
-/// Copies rows that lie as `d` says from shared memory, and loads 128 lanes back.
-template <TensorCopyShape S, int Swizzle> struct Copies {
-  using Params = Words;
-  static constexpr int threads = 128, rows = rows_of(S), columns = columns_of(S);
-  static constexpr WgmmaDescriptor d{Swizzle, Swizzle == 0 ? 16 * rows : 0,
-                                     Swizzle == 0 ? 128 : 8 * Swizzle};
-  struct SharedStorage {
-    alignas(1024) std::uint32_t source[rows * (Swizzle == 0 ? columns : Swizzle / 4) + 256];
-    Mbarrier done;
-    std::uint32_t tmem;
-    template <class F> void name_buffers(F&& name) {
-      name("source", source);
-      name("done", done);
-      name("tmem", tmem);
-    }
-  };
-
-  TEGULA_DEVICE void operator()(Words const& p, SharedStorage& smem) const {
-    int const thread = thread_idx(), warp = warp_id();
-    SharedAddr const source = shared_address(smem.source), done = shared_address(&smem.done);
-    for (int i = thread; i < rows * columns; i += threads) {
-      int const row = i / columns, word = i % columns;
-      SharedAddr const at = wgmma_swizzle(d, source + wgmma_piece_offset(d, false, row, word / 4));
-      st_shared(at + 4 * static_cast<SharedAddr>(word % 4), ld_global<std::uint32_t>(p.in + i));
-    }
-    if (thread == 0) {
-      mbarrier_init(done, 1);
-      fence_mbarrier_init();
-    }
-    if (warp == 0) tcgen05_alloc<32>(shared_address(&smem.tmem));
-    fence_proxy_async_shared();
-    cta::sync();
-    TensorAddr const base = ld_shared<std::uint32_t>(shared_address(&smem.tmem));
-    std::uint32_t const zeros[columns] = {};  // for not every lane gets a row
-    tcgen05_st<TensorShape::lanes32_bits32, columns>(zeros, base + tensor_address(32 * warp, 0));
-    tcgen05_wait_st();
-    tcgen05_fence_before_thread_sync();
-    cta::sync();
-    if (thread == 0) {
-      tcgen05_fence_after_thread_sync();
-      std::uint64_t const high = tcgen05_descriptor_high(d);
-      tcgen05_cp<S>(base, high << 32 | d.low() | source >> 4);
-      tcgen05_commit(done);
-    }
-    mbarrier_wait_parity(done, 0);
-    tcgen05_fence_after_thread_sync();
-    std::uint32_t r[columns];
-    tcgen05_ld<TensorShape::lanes32_bits32, columns>(r, base + tensor_address(32 * warp, 0));
-    tcgen05_wait_ld();
-    for (int i = 0; i < columns; ++i) st_global(p.out + thread * columns + i, r[i]);
-    tcgen05_fence_before_thread_sync();
-    cta::sync();
-    if (warp == 0) tcgen05_dealloc<32>(base);
-  }
-};
-
-template <TensorCopyShape S, int Swizzle = 0> void expect_copied() {
-  using Kernel = Copies<S, Swizzle>;
-  std::vector<std::uint32_t> in(static_cast<std::size_t>(Kernel::rows * Kernel::columns));
-  for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<std::uint32_t>(1000 + i);
-  for_each_schedule(
-      [&](sim::Options const& options) {
-        Outcome const result = run_scaled<Kernel>(in, 128 * Kernel::columns, options);
-        EXPECT_TRUE(result.report.ok()) << result.report.text();
-        for (int lane = 0; lane < 128; ++lane) {
-          int const row = row_of_lane(S, lane);
-          for (int i = 0; i < Kernel::columns; ++i)
-            ASSERT_EQ(result.out[static_cast<std::size_t>(lane * Kernel::columns + i)],
-                      row < 0 ? 0 : in[static_cast<std::size_t>(row * Kernel::columns + i)])
-                << "lane " << lane << ", column " << i;
-        }
-      },
-      blackwell());
-}
-
-TEST(Tcgen05Cp, CopiesEveryShape) {
-  expect_copied<TensorCopyShape::rows128_bits256>();
-  expect_copied<TensorCopyShape::rows128_bits256, 128>();
-  expect_copied<TensorCopyShape::rows4_bits256>();
-  expect_copied<TensorCopyShape::rows128_bits128, 64>();
-  expect_copied<TensorCopyShape::rows64_bits128_02_13>();
-  expect_copied<TensorCopyShape::rows64_bits128_01_23>();
-  expect_copied<TensorCopyShape::rows32_bits128_warpx4>();
-}
-
-// Literal rows, from the PTX ISA's figures.
-TEST(Tcgen05Cp, RowsOfLanes) {
-  EXPECT_EQ(row_of_lane(TensorCopyShape::rows128_bits128, 77), 77);
-  EXPECT_EQ(row_of_lane(TensorCopyShape::rows4_bits256, 96), 3);
-  EXPECT_EQ(row_of_lane(TensorCopyShape::rows4_bits256, 97), -1);
-  EXPECT_EQ(row_of_lane(TensorCopyShape::rows64_bits128_02_13, 65), 1);
-  EXPECT_EQ(row_of_lane(TensorCopyShape::rows64_bits128_01_23, 65), 33);
-  EXPECT_EQ(row_of_lane(TensorCopyShape::rows32_bits128_warpx4, 97), 1);
-}
 
 /// What a kernel does wrong.
 enum class Mistake : std::uint32_t {
@@ -162,15 +39,15 @@ enum class Mistake : std::uint32_t {
 /// D = A B with scales, of tiles of 128 bytes of k in shared memory: four instructions. in: the
 /// mistake, A (128 rows of 32 words), B (n rows), the scales of A and of B (`blocks` blocks of 128
 /// words: rows % 32, rows / 32 and four scales).
-template <ScaledMmaSpec S> struct ScaledProduct {
-  using Params = Words;
-  static constexpr int threads = 128, n = S.n, steps = 4;
+template <ScaledMmaSpec S> struct ScaledProduct : TensorMemoryCtas<1, 256> {
+  using Base = TensorMemoryCtas<1, 256>;
+  static constexpr int n = S.n, steps = 4, threads = Base::threads;
   static constexpr int per_step = scales(S), blocks = steps * per_step / 4;
   // Columns; A's scales begin at 0.
   static constexpr int scales_b = 4 * blocks, columns_d = 8 * blocks, columns_a = columns_d + n;
   struct SharedStorage {
-    SharedTile<std::uint8_t, swizzled_operand(8, 128, 128, 1)> a;
-    SharedTile<std::uint8_t, swizzled_operand(8, n, 128, 1)> b;
+    SharedTile<std::uint8_t, swizzled_operand(8, 128, 128, S.a_major == Major::mn ? 0 : 1)> a;
+    SharedTile<std::uint8_t, swizzled_operand(8, n, 128, S.b_major == Major::mn ? 0 : 1)> b;
     alignas(128) std::uint32_t scale_a[blocks][128], scale_b[blocks][128];
     alignas(128) std::uint32_t nothing[512];
     Mbarrier done;
@@ -246,126 +123,54 @@ template <ScaledMmaSpec S> struct ScaledProduct {
     }
     if (is(Mistake::copied_too_late))
       tcgen05_cp<kScales>(base, rows16_descriptor(shared_address(smem.scale_b[0])));
-    tcgen05_commit(shared_address(&smem.done));
+    Base::commit(smem);
   }
 
   TEGULA_DEVICE void operator()(Words const& p, SharedStorage& smem) const {
-    int const warp = warp_id();
     auto const mistake = static_cast<Mistake>(ld_global<std::uint32_t>(p.in));
     stage(smem, p.in + 1);
-    SharedAddr const done = shared_address(&smem.done);
-    if (thread_idx() == 0) {
-      mbarrier_init(done, 1);
-      fence_mbarrier_init();
-    }
-    if (warp == 0) tcgen05_alloc<256>(shared_address(&smem.tmem));
-    if (mistake != Mistake::no_proxy_fence) fence_proxy_async_shared();
-    cta::sync();
-    TensorAddr const base = ld_shared<std::uint32_t>(shared_address(&smem.tmem));
+    TensorAddr const base = Base::begin(smem, mistake != Mistake::no_proxy_fence),
+                     own = Base::own_lanes(base);
     if constexpr (S.a_in_tensor_memory) {
       std::uint32_t row[32];
       for (int i = 0; i < 32; ++i)
         row[i] = ld_global<std::uint32_t>(p.in + 1 + 32 * thread_idx() + i);
-      tcgen05_st<TensorShape::lanes32_bits32, 32>(row,
-                                                  base + columns_a + tensor_address(32 * warp, 0));
-      tcgen05_wait_st();
-      tcgen05_fence_before_thread_sync();
-      cta::sync();
-      tcgen05_fence_after_thread_sync();
+      tcgen05_st<TensorShape::lanes32_bits32, 32>(row, own + columns_a);
+      Base::meet_after_stores();
     }
     if (thread_idx() == 0) multiply(smem, base, mistake);
     cta::sync();  // all is in flight
-    if (mistake != Mistake::read_too_early) mbarrier_wait_parity(done, 0);
-    tcgen05_fence_after_thread_sync();
+    bool const early = mistake == Mistake::read_too_early;
+    if (!early) Base::wait(smem);
     for (int column = 0; column < n; column += 8) {
       std::uint32_t r[8];
-      tcgen05_ld<TensorShape::lanes32_bits32, 8>(
-          r, base + columns_d + tensor_address(32 * warp, column));
+      tcgen05_ld<TensorShape::lanes32_bits32, 8>(r, own + tensor_address(0, columns_d + column));
       tcgen05_wait_ld();
       for (int i = 0; i < 8; ++i) st_global(p.out + thread_idx() * n + column + i, r[i]);
     }
-    tcgen05_fence_before_thread_sync();
-    if (mistake == Mistake::read_too_early) mbarrier_wait_parity(done, 0);
-    cta::sync();
-    if (warp == 0) tcgen05_dealloc<256>(base);
+    if (early) Base::wait(smem);
+    Base::end(base);
   }
 };
 
-/// Operands and scales of few bits, whose sums are exact.
-template <ScaledMmaSpec S> struct Problem {
-  using Kernel = ScaledProduct<S>;
-  static constexpr int n = S.n, k = 4 * extent_k(S), scales_of_row = k / S.block;
+template <ScaledMmaSpec S> struct Problem : ScaledProblem<S> {
   std::vector<std::uint32_t> in;
-  std::vector<float> expected;
 
   explicit Problem(Mistake mistake) : in{static_cast<std::uint32_t>(mistake)} {
-    std::vector<float> const a = operand(128, S.a, S.a_in_tensor_memory), b = operand(n, S.b);
-    std::vector<float> const of_a = scales(128), of_b = scales(n);
-    for (int row = 0; row < 128; ++row) {
-      for (int column = 0; column < n; ++column) {
-        double sum = 0;
-        for (int i = 0; i < k; ++i)
-          sum += double{at(a, row * k + i)} * at(b, column * k + i) *
-                 at(of_a, row * scales_of_row + i / S.block) *
-                 at(of_b, column * scales_of_row + i / S.block);
-        expected.push_back(static_cast<float>(sum));
-      }
-    }
+    for (auto const* const operand : {&this->a, &this->b})
+      in.insert(in.end(), operand->begin(), operand->end());
+    append(this->scale_a, 128);
+    append(this->scale_b, S.n);
+  }
+  Outcome observe(sim::Options const& options = blackwell()) const {
+    return tegula::observe<ScaledProduct<S>>(in, this->expected.size(), options);
   }
 
  private:
-  static float at(std::vector<float> const& values, int i) {
-    return values[static_cast<std::size_t>(i)];
+  void append(std::vector<std::uint32_t> const& scales, int rows) {
+    for (int block = 0; block < this->blocks; ++block)
+      append_scale_pieces(in, scales, this->blocks, block, 0, rows);
   }
-  int draw(int count) {
-    seed_ = seed_ * 1664525u + 1013904223u;
-    return static_cast<int>((seed_ >> 16) % static_cast<std::uint32_t>(count));
-  }
-  std::vector<float> operand(int rows, DType type, bool in_tensor_memory = false) {
-    std::vector<float> values(static_cast<std::size_t>(rows * k));
-    for (float& x : values) x = static_cast<float>(draw(9) - 4);
-    // Of mxf8f6f4 16 elements take 16 bytes: fewer bits each lie at their beginning, and nobody
-    // reads what follows.
-    bool const of_any = S.kind == ScaledMmaKind::mxf8f6f4;
-    int const unit = of_any ? 16 : 128 / bits(type);
-    if (of_any && in_tensor_memory && bits(type) < 8) {  // a byte each, whose other bits are ones
-      int const first = bits(type) == 4 ? 2 : 0;
-      std::uint32_t const beside = ~(((1u << bits(type)) - 1) << first) & 0xff;
-      for (int i = 0; i < rows * k; ++i) {
-        if (i % 4 == 0) in.push_back(0);
-        in.back() |= (rounded_bits(type, at(values, i)) << first | beside) << i % 4 * 8;
-      }
-      return values;
-    }
-    for (int first = 0; first < rows * k; first += unit) {
-      std::uint32_t words[4] = {};
-      for (int bit = unit * bits(type); bit < 128; ++bit) words[bit / 32] |= 1u << bit % 32;
-      for (int i = 0; i < unit * bits(type); ++i) {
-        std::uint32_t const code = rounded_bits(type, at(values, first + i / bits(type)));
-        words[i / 32] |= (code >> i % bits(type) & 1) << i % 32;
-      }
-      in.insert(in.end(), words, words + 4);
-    }
-    return values;
-  }
-  /// Blocks of 32 x 4 words of four scales, from the row's index and the scale's.
-  std::vector<float> scales(int rows) {
-    std::vector<float> values(static_cast<std::size_t>(rows * scales_of_row));
-    std::vector<std::uint32_t> words(static_cast<std::size_t>(Kernel::blocks * 128));
-    for (int row = 0; row < rows; ++row) {
-      for (int i = 0; i < scales_of_row; ++i) {
-        float const scale = S.scale == DType::ue4m3 ? 0.5f * static_cast<float>(1 + draw(5))
-                                                    : std::ldexp(1.0f, draw(5) - 2);
-        values[static_cast<std::size_t>(row * scales_of_row + i)] = scale;
-        std::uint32_t const code =
-            S.scale == DType::ue4m3 ? to_float_ue4m3(scale).bits : to_float_ue8m0(scale).bits;
-        words[static_cast<std::size_t>(i / 4 * 128 + row % 32 * 4 + row / 32)] |= code << i % 4 * 8;
-      }
-    }
-    in.insert(in.end(), words.begin(), words.end());
-    return values;
-  }
-  std::uint32_t seed_ = 7;
 };
 
 template <ScaledMmaSpec S> void expect_product() {
@@ -374,9 +179,8 @@ template <ScaledMmaSpec S> void expect_product() {
        {sim::Completion::last, sim::Completion::first, sim::Completion::random}) {
     sim::Options options = blackwell();
     options.completion = completion;
-    Outcome const result =
-        run_scaled<ScaledProduct<S>>(problem.in, problem.expected.size(), options);
-    EXPECT_TRUE(result.report.ok()) << result.report.text();
+    Outcome const result = problem.observe(options);
+    EXPECT_EQ(result.first_finding(), "");
     for (std::size_t i = 0; i < problem.expected.size(); ++i)
       ASSERT_EQ(__builtin_bit_cast(float, result.out[i]), problem.expected[i])
           << "row " << i / S.n << ", column " << i % S.n;
@@ -406,11 +210,33 @@ TEST(Tcgen05Scaled, MultipliesEveryKind) {
   expect_product<nvf4(64)>();
 }
 
+constexpr ScaledMmaSpec with(ScaledMmaSpec spec, Major a, Major b, bool negate_a, bool negate_b) {
+  spec.a_major = a, spec.b_major = b, spec.negate_a = negate_a, spec.negate_b = negate_b;
+  check(spec);
+  return spec;
+}
+constexpr Major kMajorK = Major::k, kMajorMn = Major::mn;
+
+TEST(Tcgen05Scaled, ReadsOperandsOfEitherMajor) {
+  expect_product<with(mxf8(64), kMajorMn, kMajorK, false, false)>();
+  expect_product<with(mxf8(16), kMajorK, kMajorMn, false, false)>();
+  expect_product<with(mxf8(48), kMajorMn, kMajorMn, false, false)>();
+  // of 6 and 4 bits beside them, contiguous along k
+  constexpr ScaledMmaSpec mixed = scaled_mma(DType::e2m3, DType::e4m3, DType::ue8m0, 32, 32);
+  expect_product<with(mixed, kMajorK, kMajorMn, false, false)>();
+}
+
+TEST(Tcgen05Scaled, NegatesItsOperands) {
+  expect_product<with(mxf8(24), kMajorK, kMajorK, true, false)>();
+  expect_product<with(mxf8(16), kMajorMn, kMajorK, true, true)>();
+  expect_product<with(nvf4(64), kMajorK, kMajorK, false, true)>();
+  expect_product<with(scaled_mma(DType::e2m1, DType::e2m1, DType::ue8m0, 32, 16, 1, true), kMajorK,
+                      kMajorK, true, false)>();
+}
+
 /// The first finding of a kernel with a mistake.
 template <ScaledMmaSpec S> sim::Finding found(Mistake mistake) {
-  Problem<S> const problem(mistake);
-  Outcome const result =
-      run_scaled<ScaledProduct<S>>(problem.in, problem.expected.size(), blackwell());
+  Outcome const result = Problem<S>(mistake).observe();
   EXPECT_FALSE(result.report.ok()) << "mistake " << static_cast<int>(mistake);
   return result.report.ok() ? sim::Finding{} : result.report.findings.front();
 }
@@ -452,8 +278,7 @@ TEST(Tcgen05Scaled, EveryCopyIsNeeded) {
   Problem<spec> const problem(Mistake::none);
   sim::Options options = blackwell();
   options.list_marked = true;
-  Outcome const whole =
-      run_scaled<ScaledProduct<spec>>(problem.in, problem.expected.size(), options);
+  Outcome const whole = problem.observe(options);
   int mutants = 0;
   for (sim::MarkedStatement const& statement : whole.report.marked) {
     if (statement.operation != Operation::tcgen05_cp) continue;
@@ -461,8 +286,7 @@ TEST(Tcgen05Scaled, EveryCopyIsNeeded) {
       options = blackwell();
       options.mutant =
           sim::Mutant{statement.where.file, statement.where.line, statement.operation, mutation};
-      Outcome const result =
-          run_scaled<ScaledProduct<spec>>(problem.in, problem.expected.size(), options);
+      Outcome const result = problem.observe(options);
       // Delayed past another copy, it still comes before the products.
       bool const found = !result.report.ok() || result.out != whole.out;
       mutants += found ? 1 : 0;
@@ -473,11 +297,15 @@ TEST(Tcgen05Scaled, EveryCopyIsNeeded) {
 }
 
 TEST(Tcgen05Scaled, DescriptorsSayWhatTheyAreMadeFrom) {
+  ScaledMmaSpec of_128 = scaled_mma(DType::e4m3, DType::e4m3, DType::ue8m0, 32, 48, 2);
+  of_128.m = 128;
   for (ScaledMmaSpec const& spec :
        {mxf8(8), mxf8(256), nvf4(64), scaled_mma(DType::e2m1, DType::e2m1, DType::ue8m0, 16, 24),
         scaled_mma(DType::e2m1, DType::e2m1, DType::ue8m0, 32, 136),
         scaled_mma(DType::e2m3, DType::e3m2, DType::ue8m0, 32, 64, 2),
-        scaled_mma(DType::e2m1, DType::e5m2, DType::ue8m0, 32, 256, 2)}) {
+        scaled_mma(DType::e2m1, DType::e5m2, DType::ue8m0, 32, 256, 2), of_128,
+        with(mxf8(32), kMajorMn, kMajorK, false, true),
+        with(mxf8(32), kMajorK, kMajorMn, true, false)}) {
     for (int id = 0; id < 4; id += scales(spec)) {
       auto const read = decode_tcgen05_scaled(
           spec.kind, spec.block, tcgen05_scaled_descriptor(spec, {id, 3 - id}), spec.ctas);
@@ -495,24 +323,42 @@ TEST(Tcgen05Scaled, DescriptorsSayWhatTheyAreMadeFrom) {
       tcgen05_scaled_descriptor(scaled_mma(DType::e2m3, DType::e2m1, DType::ue8m0, 32, 256, 2), {}),
       3u << 7 | 5u << 10 | 32u << 17 | 1u << 23 | 2u << 27);
   EXPECT_EQ(tcgen05_scaled_descriptor(nvf4(128), {}), 1u << 7 | 1u << 10 | 16u << 17 | 1u << 27);
+  EXPECT_EQ(tcgen05_scaled_descriptor(with(mxf8(128), kMajorMn, kMajorK, false, true), {}),
+            1u << 10 | 1u << 14 | 1u << 15 | 16u << 17 | 1u << 23 | 1u << 27);
 }
 
 TEST(Tcgen05Scaled, RefusesWhatIsNone) {
-  auto const refused = [](DType a, DType scale, int block, int n) {
-    try {
-      scaled_mma(a, a, scale, block, n);
-    } catch (layout_error const& error) {
-      return std::string(error.what());
-    }
-    return std::string();
+  using enum DType;
+  auto const expect = [](char const* says, ScaledMmaSpec const& spec) {
+    std::string const found = sentence([&] { check(spec); });
+    EXPECT_NE(found.find(says), std::string::npos) << found;
   };
-  EXPECT_NE(refused(DType::e4m3, DType::ue8m0, 16, 64).find("each 32 elements"), std::string::npos);
-  EXPECT_NE(refused(DType::e2m1, DType::ue4m3, 32, 64).find("ue8m0 for each 32"),
-            std::string::npos);
-  EXPECT_NE(refused(DType::e2m1, DType::ue8m0, 16, 60).find("multiple of 8"), std::string::npos);
-  EXPECT_NE(refused(DType::e3m2, DType::ue8m0, 16, 64).find("each 32 elements"), std::string::npos);
-  EXPECT_NE(refused(DType::bf16, DType::ue8m0, 32, 64).find("e2m3"), std::string::npos);
-  EXPECT_EQ(refused(DType::e4m3, DType::ue8m0, 32, 64), "");
+  ScaledMmaSpec const of_8{
+      .kind = ScaledMmaKind::mxf8f6f4, .m = 128, .n = 64, .a = e4m3, .b = e4m3};
+  ScaledMmaSpec const of_4{.kind = ScaledMmaKind::mxf4, .m = 128, .n = 64, .a = e2m1, .b = e2m1};
+  EXPECT_TRUE(check(of_8) && check(of_4));
+  auto const but = [](ScaledMmaSpec spec, auto const& change) {
+    change(spec);
+    return spec;
+  };
+  expect("each 32 elements", but(of_8, [](auto& s) { s.block = 16; }));
+  expect("each 32 elements", but(of_4, [](auto& s) { s.scale = ue4m3; }));
+  expect("must be e4m3, e5m2, e2m3", but(of_8, [](auto& s) { s.a = bf16; }));
+  expect("must be e2m1", but(of_4, [](auto& s) { s.b = e2m3; }));
+  expect("multiple of 8 (a pair: 16)", but(of_8, [](auto& s) { s.n = 60; }));
+  expect("multiple of 8 (a pair: 16)", but(of_8, [](auto& s) { s.n = 40, s.ctas = 2; }));
+  expect("m must be 128, of a pair 128 or 256", but(of_8, [](auto& s) { s.m = 256; }));
+  expect("m must be 128, of a pair 128 or 256", but(of_8, [](auto& s) { s.m = 64, s.ctas = 2; }));
+  expect("multiple of 16 (a pair: 32), at most 256, where B is contiguous along n",
+         but(of_8, [](auto& s) { s.n = 24, s.b_major = kMajorMn; }));
+  // e2m1 is contiguous along k, beside others and by itself
+  expect("operands of 6- and 4-bit elements are contiguous along k",
+         but(of_8, [](auto& s) { s.a = e2m1, s.a_major = kMajorMn; }));
+  expect("operands of 6- and 4-bit elements are contiguous along k",
+         but(of_4, [](auto& s) { s.b_major = kMajorMn; }));
+  expect("has no major-ness",
+         but(of_8, [](auto& s) { s.a_in_tensor_memory = true, s.a_major = kMajorMn; }));
+  EXPECT_THROW(scaled_mma(e4m3, e4m3, ue8m0, 16, 64), layout_error);
 }
 
 }  // namespace

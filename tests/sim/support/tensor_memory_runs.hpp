@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -26,18 +27,41 @@ struct Words {
 
 inline sim::Options blackwell() { return {.generation = sim::Generation::sm100}; }
 
-/// The words that a kernel leaves in `out`.
+/// The words that a kernel leaves in `out`, and what was found.
+struct Outcome {
+  std::vector<std::uint32_t> out;
+  sim::Report report;
+
+  /// The first finding's sentence; empty where there is none.
+  std::string first_finding() const {
+    return report.ok() ? "" : sim::to_string(report.findings.front(), "");
+  }
+};
+/// Runs a kernel; findings are thrown where the options say so.
 template <class Kernel>
-std::vector<std::uint32_t> run(std::vector<std::uint32_t> const& in, std::size_t out_words,
-                               sim::Options const& options, Dim3 grid = {}) {
+Outcome outcome(std::vector<std::uint32_t> const& in, std::size_t out_words,
+                sim::Options const& options, Dim3 grid = {}) {
   sim::Machine machine(options);
   auto* const from = static_cast<std::uint32_t*>(machine.allocate(4 * in.size(), "in"));
   auto* const to = static_cast<std::uint32_t*>(machine.allocate(4 * out_words, "out"));
   machine.upload(from, in.data(), 4 * in.size());
-  sim::launch<Kernel>(machine, grid, Words{from, to});
-  std::vector<std::uint32_t> result(out_words);
-  machine.download(result.data(), to, 4 * out_words);
+  Outcome result{std::vector<std::uint32_t>(out_words),
+                 sim::launch<Kernel>(machine, grid, Words{from, to})};
+  machine.download(result.out.data(), to, 4 * out_words);
   return result;
+}
+/// The same, of a kernel that may be wrong: its findings are kept.
+template <class Kernel>
+Outcome observe(std::vector<std::uint32_t> const& in, std::size_t out_words,
+                sim::Options options = blackwell(), Dim3 grid = {}) {
+  options.throw_on_finding = false;
+  return outcome<Kernel>(in, out_words, options, grid);
+}
+/// The words that a kernel leaves in `out`.
+template <class Kernel>
+std::vector<std::uint32_t> run(std::vector<std::uint32_t> const& in, std::size_t out_words,
+                               sim::Options const& options, Dim3 grid = {}) {
+  return outcome<Kernel>(in, out_words, options, grid).out;
 }
 
 constexpr Major major(bool mn) { return mn ? Major::mn : Major::k; }

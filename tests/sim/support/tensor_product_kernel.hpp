@@ -2,18 +2,11 @@
 
 #include <cstdint>
 
-#include "tegula/arch/barrier.hpp"
-#include "tegula/arch/cluster.hpp"
-#include "tegula/arch/fence.hpp"
 #include "tegula/arch/global.hpp"
-#include "tegula/arch/mbarrier.hpp"
-#include "tegula/arch/special_registers.hpp"
-#include "tegula/arch/tcgen05.hpp"
-#include "tegula/arch/warp.hpp"
 #include "tegula/tensor/descriptor.hpp"
 #include "tegula/tensor/shared_tile.hpp"
 #include "tegula/tensor/tensor_memory.hpp"
-#include "tensor_memory_runs.hpp"
+#include "tensor_memory_ctas.hpp"
 
 namespace tegula {
 
@@ -46,29 +39,18 @@ constexpr MmaSpec spec_of(TensorProduct const& p) {
 }
 
 /// D = A B [+ D] of tiles of two steps along k. in: as expect_products says.
-template <TensorProduct P> struct Multiplies {
-  using Params = Words;
+template <TensorProduct P> struct Multiplies : TensorMemoryCtas<P.ctas, 512> {
+  using Base = TensorMemoryCtas<P.ctas, 512>;
   static constexpr MmaSpec op = spec_of(P);
-  static constexpr Dim3 cluster = {P.ctas, 1, 1};
-  static constexpr int threads = 128;
   static constexpr int m = P.m, n = P.n, k = 2 * op.k;
   static constexpr int own_m = m / P.ctas, own_n = n / P.ctas;  // of each CTA's operands
   static constexpr bool spread = P.ctas == 1 && m == 64 && !P.stationary;
   static constexpr int columns = P.stationary ? n * m / 128 : P.ctas == 2 && m == 128 ? n / 2 : n;
   static constexpr int bits = element_bits(op);
   using Element = ElementBits<bits>;
-  struct SharedStorage {
-    SharedTile<Element, swizzled_operand(bits, own_m, k, P.a_mn ? 0 : 1)> a;
-    SharedTile<Element, swizzled_operand(bits, own_n, k, P.b_mn ? 0 : 1)> b;
-    Mbarrier done;
-    std::uint32_t tmem;
-    template <class F> void name_buffers(F&& name) {
-      name("A", a);
-      name("B", b);
-      name("done", done);
-      name("tmem", tmem);
-    }
-  };
+  using SharedStorage =
+      ProductStorage<SharedTile<Element, swizzled_operand(bits, own_m, k, P.a_mn ? 0 : 1)>,
+                     SharedTile<Element, swizzled_operand(bits, own_n, k, P.b_mn ? 0 : 1)>>;
 
   /// What the thread's lane has of D: `columns` columns of a row, from `first` on. Of 64 rows of
   /// one CTA each warp has 16, but for those that are weight-stationary: of these, and of 64 rows
@@ -118,39 +100,20 @@ template <TensorProduct P> struct Multiplies {
     step.template operator()<0>();
     step.template operator()<1>();
   }
-  /// All threads of the CTA, or of the pair.
-  TEGULA_DEVICE static void meet() {
-    if constexpr (P.ctas == 1) {
-      cta::sync();
-    } else {
-      cluster::sync();
-    }
-  }
 
   TEGULA_DEVICE void operator()(Words const& p, SharedStorage& smem) const {
-    int const thread = thread_idx(), warp = warp_id();
-    int const rank = P.ctas == 1 ? 0 : cluster_cta_rank();
+    int const thread = thread_idx(), rank = Base::rank();
     bool const accumulate = ld_global<std::uint32_t>(p.in) != 0;
     std::uint32_t const* const d = p.in + 1;
     std::uint32_t const* const a = d + m * n;
     std::uint32_t const* const b = a + m * k + rank * own_n * k;
     auto const sA = tensor(smem.a);
     auto const sB = tensor(smem.b);
-    for (int i = thread; i < own_m * k; i += threads)
+    for (int i = thread; i < own_m * k; i += Base::threads)
       sA(i / k, i % k) = static_cast<Element>(ld_global<std::uint32_t>(a + rank * own_m * k + i));
-    for (int i = thread; i < own_n * k; i += threads)
+    for (int i = thread; i < own_n * k; i += Base::threads)
       sB(i / k, i % k) = static_cast<Element>(ld_global<std::uint32_t>(b + i));
-    SharedAddr const done = shared_address(&smem.done);
-    if (thread == 0) {
-      mbarrier_init(done, 1);
-      fence_mbarrier_init();
-    }
-    if (warp == 0) tcgen05_alloc<512, P.ctas>(shared_address(&smem.tmem));
-    fence_proxy_async_shared();
-    meet();
-
-    TensorAddr const base = ld_shared<std::uint32_t>(shared_address(&smem.tmem));
-    TensorAddr const lanes = base + tensor_address(32 * warp, 0);
+    TensorAddr const base = Base::begin(smem), lanes = Base::own_lanes(base);
     auto const [row, first, any] = own(rank);
     auto const of_row = [any = any](std::uint32_t const* from) {
       return any ? ld_global<std::uint32_t>(from) : 0;
@@ -167,12 +130,9 @@ template <TensorProduct P> struct Multiplies {
         for (std::uint32_t& word : packed) word = 0;
       tcgen05_st<TensorShape::lanes32_bits32, 16>(packed, lanes + tensor_address(0, 256));
     }
-    tcgen05_wait_st();
-    tcgen05_fence_before_thread_sync();
-    meet();
+    Base::meet_after_stores();
 
     if (thread == 0 && rank == P.issuer) {
-      tcgen05_fence_after_thread_sync();
       for_each_step([&]<int Step>() {
         constexpr int scale = Step == 0 ? P.scale_input_d : 0;
         std::uint64_t const of_b =
@@ -199,14 +159,9 @@ template <TensorProduct P> struct Multiplies {
           }
         }
       });
-      if constexpr (P.ctas == 1) {
-        tcgen05_commit(done);
-      } else {
-        tcgen05_commit_multicast<2>(done, 0b11);
-      }
+      Base::commit(smem);
     }
-    mbarrier_wait_parity(done, 0);
-    tcgen05_fence_after_thread_sync();
+    Base::wait(smem);
     for (int column = 0; column < columns; column += 8) {
       std::uint32_t r[8];
       tcgen05_ld<TensorShape::lanes32_bits32, 8>(r, lanes + tensor_address(0, column));
@@ -215,9 +170,7 @@ template <TensorProduct P> struct Multiplies {
         if (any) st_global(p.out + row * n + first + column + i, r[i]);
       }
     }
-    tcgen05_fence_before_thread_sync();
-    meet();
-    if (warp == 0) tcgen05_dealloc<512, P.ctas>(base);
+    Base::end(base);
   }
 };
 
