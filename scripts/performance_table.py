@@ -158,7 +158,8 @@ def random_table(records):
             continue
         worst = min(group, key=lambda record: record["ratio"])
         means = [f"{geometric_mean([record[key] for record in group]):.3f}" for key in ("ratio", "tuned_ratio")]
-        errors = [f"{100 * sorted(abs(r[key]) for r in group)[len(group) // 2]:.1f} %" if "rank" in r else "" for r in group[:1] for key in ("prediction_error", "lost")]
+        weighed = [r for r in group if "rank" in r]  # not of every seed
+        errors = [f"{100 * sorted(abs(r[key]) for r in weighed)[len(weighed) // 2]:.1f} %" if weighed else "" for key in ("prediction_error", "lost")]
         rows.append([name, str(len(group)), means[0], f"{worst['ratio']:.3f}", means[1], *errors])
     header = ["rows M", "problems", "ratio to the faster peer", "least", "tuned", "error of the prediction (median)", "lost to the best candidate (median)"]
     worst = sorted(records, key=lambda record: record["ratio"])[:8]
