@@ -161,18 +161,20 @@ constexpr bool is_tensor_memory_n(int n, int ctas, bool coarse) {
 constexpr bool is_8bit_transposed(Major major, DType type) {
   return major == Major::mn && bits(type) == 8;
 }
+/// Refuses another n. `few`: 8 and 24 are there as well.
+constexpr void refuse_tensor_memory_n(char const* name, int n, int ctas, bool coarse, bool few) {
+  if (few) refuse(name, "n must be 8, 24 or a multiple of 16, at most 256", n);
+  if (coarse) refuse(name, "n must be a multiple of 16 (of a pair 32), at most 256", n, ctas);
+  refuse(name, "n must be a multiple of 8 (of a pair 16), at most 256", n, ctas);
+}
 /// Refuses an operand of tcgen05.mma in shared memory that is contiguous along m or n and must be
 /// K-major: PTX ISA, "Valid Combinations of Type-Size, Major-ness and Swizzling".
 constexpr void check_tensor_memory_major(char const* name, Major major, DType type) {
   if (major == Major::k || bits(type) == 8 || bits(type) == 16) return;
   if (bits(type) < 8)
-    refuse(name,
-           "operands of 6- and 4-bit elements are contiguous along k: the PTX ISA has none that "
-           "are so along m or n",
+    refuse(name, "6- and 4-bit elements must be contiguous along k, by the PTX ISA",
            to_string(type));
-  refuse(name,
-         "tf32 is contiguous along m or n only with the swizzle of 32-byte atoms, which is not "
-         "simulated",
+  refuse(name, "tf32 must be contiguous along k: 32-byte swizzle atoms are not simulated",
          to_string(type));
 }
 
@@ -201,13 +203,7 @@ constexpr void check_tensor_memory_mma(MmaSpec const& s) {
   bool const coarse = integer || is_8bit_transposed(s.b_major, s.b);
   bool const few = integer && !is_8bit_transposed(s.b_major, s.b) && s.ctas == 1;
   if (!is_tensor_memory_n(s.n, s.ctas, coarse) && !(few && (s.n == 8 || s.n == 24)))
-    refuse("tcgen05_mma",
-           integer  ? "n of integers must be 8, 24 (B K-major), a multiple of 16 (a pair: 32), at "
-                      "most 256"
-           : coarse ? "n must be a multiple of 16 (a pair: 32), at most 256, where B of 8-bit "
-                      "elements is contiguous along n"
-                    : "n must be a multiple of 8 (a pair: 16), at most 256",
-           s.n, s.ctas);
+    refuse_tensor_memory_n("tcgen05_mma", s.n, s.ctas, coarse, few);
   if (integer != (s.d == DType::s32))
     refuse("tcgen05_mma", "integers, and only they, accumulate in s32", to_string(s.d));
   if (!integer && s.d != DType::f32 && (s.d != DType::f16 || (s.a != DType::f16 && !narrow)))

@@ -63,11 +63,7 @@ constexpr bool check(ScaledMmaSpec const& s) {
     refuse(name, "m must be 128, of a pair 128 or 256", s.m, s.ctas);
   bool const coarse = s.b_major == Major::mn;
   if (!detail::is_tensor_memory_n(s.n, s.ctas, coarse))
-    refuse(name,
-           coarse ? "n must be a multiple of 16 (a pair: 32), at most 256, where B is contiguous "
-                    "along n"
-                  : "n must be a multiple of 8 (a pair: 16), at most 256",
-           s.n, s.ctas);
+    detail::refuse_tensor_memory_n(name, s.n, s.ctas, coarse, false);
   if (of_any && (!detail::is_narrow_float(s.a) || !detail::is_narrow_float(s.b)))
     refuse(name, "a and b of mxf8f6f4 must be e4m3, e5m2, e2m3, e3m2 or e2m1 each", to_string(s.a),
            to_string(s.b));

@@ -349,12 +349,12 @@ TEST(Tcgen05Scaled, RefusesWhatIsNone) {
   expect("multiple of 8 (a pair: 16)", but(of_8, [](auto& s) { s.n = 40, s.ctas = 2; }));
   expect("m must be 128, of a pair 128 or 256", but(of_8, [](auto& s) { s.m = 256; }));
   expect("m must be 128, of a pair 128 or 256", but(of_8, [](auto& s) { s.m = 64, s.ctas = 2; }));
-  expect("multiple of 16 (a pair: 32), at most 256, where B is contiguous along n",
+  expect("n must be a multiple of 16 (of a pair 32), at most 256",
          but(of_8, [](auto& s) { s.n = 24, s.b_major = kMajorMn; }));
   // e2m1 is contiguous along k, beside others and by itself
-  expect("operands of 6- and 4-bit elements are contiguous along k",
+  expect("6- and 4-bit elements must be contiguous along k",
          but(of_8, [](auto& s) { s.a = e2m1, s.a_major = kMajorMn; }));
-  expect("operands of 6- and 4-bit elements are contiguous along k",
+  expect("6- and 4-bit elements must be contiguous along k",
          but(of_4, [](auto& s) { s.b_major = kMajorMn; }));
   expect("has no major-ness",
          but(of_8, [](auto& s) { s.a_in_tensor_memory = true, s.a_major = kMajorMn; }));
