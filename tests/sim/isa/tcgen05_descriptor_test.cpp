@@ -63,8 +63,8 @@ TEST(Tcgen05Mma, BitsThatMeanNothingAreRefused) {
   expect(refusal_of_bits<Tcgen05Kind::f8f6f4>(f8 | 1u << 2), "ask for sparsity (tcgen05.mma.sp)");
   expect(refusal_of_bits<Tcgen05Kind::f8f6f4>(f8 | 1u << 3), "the variants are plain");
   expect(refusal_of_bits<Tcgen05Kind::f8f6f4>(f8 | 5u << 7 | 1u << 15),
-         "6- and 4-bit elements must be contiguous along k");  // e2m1, MN-major
-  expect(refusal_of_bits<Tcgen05Kind::f8f6f4>(f8 ^ 3u << 4), none);    // D of number 2
+         "6- and 4-bit elements must be contiguous along k");        // e2m1, MN-major
+  expect(refusal_of_bits<Tcgen05Kind::f8f6f4>(f8 ^ 3u << 4), none);  // D of number 2
   expect(refusal_of_bits<Tcgen05Kind::f16>(h ^ 1u << 4), "d must be f32, or f16");
   expect(refusal_of_bits<Tcgen05Kind::i8>(i8 | 2u << 7), none);
   expect(refusal_of_bits<Tcgen05Kind::i8>(i8 ^ 3u << 4), none);  // D of number 1, f32

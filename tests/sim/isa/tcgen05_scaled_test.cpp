@@ -345,8 +345,8 @@ TEST(Tcgen05Scaled, RefusesWhatIsNone) {
   expect("each 32 elements", but(of_4, [](auto& s) { s.scale = ue4m3; }));
   expect("must be e4m3, e5m2, e2m3", but(of_8, [](auto& s) { s.a = bf16; }));
   expect("must be e2m1", but(of_4, [](auto& s) { s.b = e2m3; }));
-  expect("multiple of 8 (a pair: 16)", but(of_8, [](auto& s) { s.n = 60; }));
-  expect("multiple of 8 (a pair: 16)", but(of_8, [](auto& s) { s.n = 40, s.ctas = 2; }));
+  expect("multiple of 8 (of a pair 16)", but(of_8, [](auto& s) { s.n = 60; }));
+  expect("multiple of 8 (of a pair 16)", but(of_8, [](auto& s) { s.n = 40, s.ctas = 2; }));
   expect("m must be 128, of a pair 128 or 256", but(of_8, [](auto& s) { s.m = 256; }));
   expect("m must be 128, of a pair 128 or 256", but(of_8, [](auto& s) { s.m = 64, s.ctas = 2; }));
   expect("n must be a multiple of 16 (of a pair 32), at most 256",
