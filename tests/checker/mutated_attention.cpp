@@ -3,6 +3,7 @@
 // edges, of a ring's second round, of a second tile and of skipped blocks among them.
 
 #include "mutated_attention.hpp"
+
 #include "tegula/kernel/append_keys.hpp"
 #include "tegula/kernel/attention_sm90.hpp"
 
@@ -21,18 +22,18 @@ constexpr Sm90Case kParts = {
     .part_blocks = 2,
     .ctas = 2};
 constexpr Sm90Case kLatent = {.name = "attention_latent_sm90",
-                                   .config = {.head_dim = 320,
-                                              .head_dim_v = 256,
-                                              .block_n = 32,
-                                              .consumers = 1,
-                                              .serving = true,
-                                              .latent = true},
-                                   .heads = 12,
-                                   .kv_heads = 2,
-                                   .keys = {140, 30},
-                                   .page_size = 16,
-                                   .part_blocks = 3,
-                                   .ctas = 2};
+                              .config = {.head_dim = 320,
+                                         .head_dim_v = 256,
+                                         .block_n = 32,
+                                         .consumers = 1,
+                                         .serving = true,
+                                         .latent = true},
+                              .heads = 12,
+                              .kv_heads = 2,
+                              .keys = {140, 30},
+                              .page_size = 16,
+                              .part_blocks = 3,
+                              .ctas = 2};
 constexpr Sm90Case by_the_letter(Sm90Case c, char const* name) {
   c.name = name, c.strict_fences = true;
   return c;
