@@ -161,8 +161,10 @@ constexpr bool is_tensor_memory_n(int n, int ctas, bool coarse) {
 constexpr bool is_8bit_transposed(Major major, DType type) {
   return major == Major::mn && bits(type) == 8;
 }
-/// Refuses another n. `few`: 8 and 24 are there as well.
-constexpr void refuse_tensor_memory_n(char const* name, int n, int ctas, bool coarse, bool few) {
+/// Refuses an n that there is not. `few`: 8 and 24 are there as well.
+constexpr void check_tensor_memory_n(char const* name, int n, int ctas, bool coarse,
+                                     bool few = false) {
+  if (is_tensor_memory_n(n, ctas, coarse) || (few && (n == 8 || n == 24))) return;
   if (few) refuse(name, "n must be 8, 24 or a multiple of 16, at most 256", n);
   if (coarse) refuse(name, "n must be a multiple of 16 (of a pair 32), at most 256", n, ctas);
   refuse(name, "n must be a multiple of 8 (of a pair 16), at most 256", n, ctas);
@@ -202,8 +204,7 @@ constexpr void check_tensor_memory_mma(MmaSpec const& s) {
     refuse("tcgen05_mma", "k must be 32 bytes of elements", to_string(s.a), s.k);
   bool const coarse = integer || is_8bit_transposed(s.b_major, s.b);
   bool const few = integer && !is_8bit_transposed(s.b_major, s.b) && s.ctas == 1;
-  if (!is_tensor_memory_n(s.n, s.ctas, coarse) && !(few && (s.n == 8 || s.n == 24)))
-    refuse_tensor_memory_n("tcgen05_mma", s.n, s.ctas, coarse, few);
+  check_tensor_memory_n("tcgen05_mma", s.n, s.ctas, coarse, few);
   if (integer != (s.d == DType::s32))
     refuse("tcgen05_mma", "integers, and only they, accumulate in s32", to_string(s.d));
   if (!integer && s.d != DType::f32 && (s.d != DType::f16 || (s.a != DType::f16 && !narrow)))

@@ -61,9 +61,7 @@ constexpr bool check(ScaledMmaSpec const& s) {
   if (s.ctas != 1 && s.ctas != 2) refuse(name, "one CTA computes it, or a pair", s.ctas);
   if (s.m != 128 && s.m != 128 * s.ctas)
     refuse(name, "m must be 128, of a pair 128 or 256", s.m, s.ctas);
-  bool const coarse = s.b_major == Major::mn;
-  if (!detail::is_tensor_memory_n(s.n, s.ctas, coarse))
-    detail::refuse_tensor_memory_n(name, s.n, s.ctas, coarse, false);
+  detail::check_tensor_memory_n(name, s.n, s.ctas, s.b_major == Major::mn);
   if (of_any && (!detail::is_narrow_float(s.a) || !detail::is_narrow_float(s.b)))
     refuse(name, "a and b of mxf8f6f4 must be e4m3, e5m2, e2m3, e3m2 or e2m1 each", to_string(s.a),
            to_string(s.b));
