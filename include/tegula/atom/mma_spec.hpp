@@ -165,7 +165,7 @@ constexpr bool is_8bit_transposed(Major major, DType type) {
 constexpr void check_tensor_memory_n(char const* name, int n, int ctas, bool coarse,
                                      bool few = false) {
   if (is_tensor_memory_n(n, ctas, coarse) || (few && (n == 8 || n == 24))) return;
-  if (few) refuse(name, "n must be 8, 24 or a multiple of 16, at most 256", n);
+  if (few) refuse(name, "n of integers must be 8, 24 or a multiple of 16, at most 256", n);
   if (coarse) refuse(name, "n must be a multiple of 16 (of a pair 32), at most 256", n, ctas);
   refuse(name, "n must be a multiple of 8 (of a pair 16), at most 256", n, ctas);
 }
