@@ -70,7 +70,7 @@ TEST(Tcgen05Mma, BitsThatMeanNothingAreRefused) {
   expect(refusal_of_bits<Tcgen05Kind::i8>(i8 ^ 3u << 4), none);  // D of number 1, f32
   expect(refusal_of_bits<Tcgen05Kind::i8>(i8 | 1u << 13), "integers cannot be negated");
   expect(refusal_of_bits<Tcgen05Kind::i8>((i8 & ~(63u << 17)) | 5u << 17),
-         "n of integers must be 8, 24");
+         "n must be 8, 24 or a multiple of 16");
 }
 
 TEST(Tcgen05Mma, SpecsThatAreNoneAreRefused) {
