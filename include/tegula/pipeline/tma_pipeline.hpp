@@ -97,12 +97,6 @@ template <int Stages, int ConsumerWarps, int PeersM = 1, int PeersN = 1> class T
     mbarrier_wait_parity(full_ + 8 * state.stage, state.parity, where);
   }
 
-  /// Consumer: whether the stage is filled, without waiting.
-  TEGULA_DEVICE bool is_full(State const& state,
-                             SourceLocation where = SourceLocation::current()) const {
-    return mbarrier_test_wait_parity(full_ + 8 * state.stage, state.parity, where);
-  }
-
   /// Consumer, all lanes of a warp: this warp has read the stage. A lane tells one CTA.
   TEGULA_DEVICE void release(int stage, SourceLocation where = SourceLocation::current()) const {
     int const lane = lane_id();
