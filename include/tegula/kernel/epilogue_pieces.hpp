@@ -14,30 +14,36 @@ namespace tegula {
 
 /// The end of a grouped GEMM by TMA, which stores or adds while the warps go on with the next tile.
 ///
-/// Each warp works for itself, at 16 rows and at most 128 bytes of D a time: a piece. It rounds and
-/// writes the piece to a buffer that TMA has read, and has TMA store it. Where not all of the 16
-/// rows are the group's, a RowEpilogue stores those that are.
+/// Each warpgroup works for itself, at 64 rows and at most 128 bytes of D a time: a piece. Its
+/// warps round and write 16 rows each to a buffer that TMA has read, and one of their threads has
+/// TMA store it. Where not all of the 64 rows are the group's, a RowEpilogue stores those that are.
 ///
 /// Mma is the tiled MMA of one wave of rows, S says the pieces, Waves how many waves a tile has.
 template <EpilogueSm90Spec S, class Mma, int Waves> class PieceEpilogue {
  public:
   using Out = type_of<S.out>;
   using Accumulator = typename Mma::Accumulator;
-  /// D on its way out: (16, store_n, buffers of all warps).
+  /// D on its way out: (64, store_n, buffers of all warpgroups).
   using Tile = SharedTile<Out, store_tile(S)>;
+  static_assert(S.rows == kWgmmaM);
 
-  TEGULA_DEVICE PieceEpilogue(GroupedGemmSm90Params const& params, Tile const& tile, int thread)
-      : p_(params), tile_(tile), thread_(thread) {}
+  /// `barrier`: the first of the named barriers, one for each warpgroup.
+  TEGULA_DEVICE PieceEpilogue(GroupedGemmSm90Params const& params, Tile const& tile, int thread,
+                              int barrier)
+      : p_(params),
+        tile_(tile),
+        thread_(thread),
+        stores_(barrier + thread / kWarpgroupSize, thread % kWarpgroupSize / kWarpSize) {}
 
   /// Stores a tile, of which the group has the rows before `m_end`, wave by wave.
   TEGULA_DEVICE void store(Accumulator (&tCrC)[Waves], int group, int m, int m_end, int n) {
-    int const warp = warp::shfl(thread_ / kWarpSize, 0);
-    int const own_m = m + 64 * (warp / 4) + 16 * (warp % 4);
-    bool const whole = own_m + (Waves - 1) * Mma::m + 16 <= m_end;
+    int const warpgroup = warp::shfl(thread_ / kWarpgroupSize, 0);
+    int const own_m = m + S.rows * warpgroup;
+    bool const whole = own_m + (Waves - 1) * Mma::m + S.rows <= m_end;
     bool const by_tma = (p_.store != GroupedStore::rows) & whole;
     if (__builtin_expect(by_tma, 1)) {  // so that it comes next to the main loop
       int const of_group = p_.tiles.grouping == Grouping::k ? group : 0;
-      store_pieces(tCrC, own_m, n, of_group, warp);
+      store_pieces(tCrC, own_m, n, of_group, warpgroup);
     } else {
 #pragma unroll
       for (int wave = 0; wave < Waves; ++wave)
@@ -62,10 +68,11 @@ template <EpilogueSm90Spec S, class Mma, int Waves> class PieceEpilogue {
   template <int Columns>
   static constexpr TiledMmaSpec warp_mma_of = {warp_mma(DType::bf16, DType::f32, 16), 16, Columns};
 
-  TEGULA_DEVICE void store_pieces(Accumulator (&tCrC)[Waves], int m, int n, int group, int warp) {
+  TEGULA_DEVICE void store_pieces(Accumulator (&tCrC)[Waves], int m, int n, int group,
+                                  int warpgroup) {
 #pragma unroll
     for (int first = 0; first < pieces; first += together) {
-      int const buffer = S.buffers * warp + together * stores_.acquire();
+      int const buffer = S.buffers * warpgroup + together * stores_.acquire();
 #pragma unroll
       for (int i = 0; i < together; ++i) {
         int const wave = (first + i) / across, column = (first + i) % across * piece_n;
@@ -89,11 +96,12 @@ template <EpilogueSm90Spec S, class Mma, int Waves> class PieceEpilogue {
     }
   }
 
-  /// Rounds a piece of a wave and writes it to a buffer.
+  /// Rounds the warp's rows of a piece of a wave and writes them to a buffer.
   template <int Columns> TEGULA_DEVICE void write(Accumulator& tCrC, int column, int buffer) const {
-    int const lane = thread_ % kWarpSize;
+    int const lane = thread_ % kWarpSize, warp = thread_ % kWarpgroupSize / kWarpSize;
     auto const tCrD = part<Columns / 2>(domain_offset(tCrC(_, 0, 0), column / 2));
-    auto const sD = part<16, Columns>(tensor(tile_)(_, _, buffer));  // (16, Columns)
+    auto const sD = part<16, Columns>(
+        local_tile<16, piece_n>(tensor(tile_)(_, _, buffer), warp, 0));  // (16, Columns)
     if constexpr (sizeof(Out) == 2) {
       copy(rounded<Out>(tCrD), MatrixStore<warp_mma_of<Columns>>{lane}.partition(sD));
     } else {
@@ -104,12 +112,12 @@ template <EpilogueSm90Spec S, class Mma, int Waves> class PieceEpilogue {
     }
   }
 
-  /// Has TMA store a buffer's piece, by one lane.
+  /// Has TMA store a buffer's piece, by one thread.
   template <int Columns> TEGULA_DEVICE void send(int buffer, int m, int n, int group) const {
     TmaCopy<Columns == piece_n ? boxes.whole : boxes.last> const by;
-    auto const sD = part<16, Columns>(tensor(tile_)(_, _, buffer));
+    auto const sD = part<S.rows, Columns>(tensor(tile_)(_, _, buffer));
     auto const mD = tma_tensor<1, 0, 2>(Columns == piece_n ? p_.d : p_.last_d)(_, _, group);
-    auto const gD = part<16, Columns>(domain_offset(mD, m, n));
+    auto const gD = part<S.rows, Columns>(domain_offset(mD, m, n));
     if constexpr (sizeof(Out) == 4) {
       if (p_.store == GroupedStore::added) return reduce<TmaReduce::add>(by, sD, gD);
     }
@@ -119,7 +127,7 @@ template <EpilogueSm90Spec S, class Mma, int Waves> class PieceEpilogue {
   GroupedGemmSm90Params const& p_;
   Tile const& tile_;
   int thread_;
-  StorePipeline<S.buffers / together> stores_;
+  StorePipeline<S.buffers / together, kWarpgroupSize / kWarpSize> stores_;
 };
 
 }  // namespace tegula

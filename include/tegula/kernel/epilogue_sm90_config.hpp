@@ -13,7 +13,8 @@ namespace tegula {
 
 /// One epilogue: D(m, n) = activation(scale A B + beta C + bias), of tiles whose rows of D are `n`
 /// columns, or `narrow_n` (0: none are narrower). Each of `warps` warps, whose threads are numbered
-/// from `first_thread` on, has `buffers` pieces of 16 rows in shared memory for D on its way out.
+/// from `first_thread` on, has `buffers` pieces of 16 rows in shared memory for D on its way out;
+/// or with `rows` of 64 each warpgroup has that many of 64 rows, which its warps write together.
 ///
 /// Where D is `transposed`, its columns are contiguous in global memory: a tile's rows lie along
 /// them. Then C and a bias are not added, and D leaves straight from registers.
@@ -22,6 +23,7 @@ struct EpilogueSm90Spec {
   int n = 0;
   int narrow_n = 0;
   int warps = 4;
+  int rows = 16;       ///< of a piece
   int warp_rows = 16;  ///< from one warp's first row to the next one's
   int first_thread = 0;
   int buffers = 2;
@@ -31,7 +33,7 @@ struct EpilogueSm90Spec {
   friend constexpr bool operator==(EpilogueSm90Spec const&, EpilogueSm90Spec const&) = default;
 };
 
-/// Columns that a warp stores at a time, 16 rows each: 128 bytes, where the tile is that wide.
+/// Columns of a piece: 128 bytes, where the tile is that wide.
 constexpr int store_n(EpilogueSm90Spec const& s) {
   int columns = 1024 / bits(s.out);
   while (columns > s.n) columns /= 2;
@@ -44,9 +46,9 @@ constexpr int last_narrow_store_n(EpilogueSm90Spec const& s) {
   return s.narrow_n == 0 ? last_store_n(s) : (s.narrow_n - 1) % store_n(s) + 1;
 }
 
-/// The pieces of all warps in shared memory: (16, store_n, buffers of all warps).
+/// The pieces of all warps in shared memory: (rows, store_n, buffers of all warps).
 constexpr OperandTile store_tile(EpilogueSm90Spec const& s) {
-  return {bits(s.out), 16, store_n(s), 1, s.buffers * s.warps};
+  return {bits(s.out), s.rows, store_n(s), 1, s.buffers * s.warps * 16 / s.rows};
 }
 
 /// Something for each width of the pieces that a row of a tile is stored in.

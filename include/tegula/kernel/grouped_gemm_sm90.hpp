@@ -14,6 +14,7 @@
 #include "tegula/kernel/grouped_gemm_sm90_config.hpp"
 #include "tegula/kernel/promoted_products_sm90.hpp"
 #include "tegula/pipeline/cluster_reduction.hpp"
+#include "tegula/pipeline/group_tile_slots.hpp"
 #include "tegula/pipeline/group_tiles.hpp"
 #include "tegula/pipeline/tma_pipeline.hpp"
 #include "tegula/sim/limits.hpp"
@@ -32,10 +33,10 @@ namespace tegula {
 /// accumulators in registers (docs/low_precision.md). While one consumer does that, the tensor core
 /// has the other's products to work on.
 ///
-///     producer   for each tile, each step of K:  wait until a stage is empty, fetch A, B, scales
+///     producer   for each tile, each step of K:  wait until a stage is empty, fetch A, B, scales;
+///                                                with the first step tell the consumers the tile
 ///     consumers  for each tile:  for each step of K:  wait until a stage is full, multiply,
-///     release
-///                                                     it, scale and add
+///                                                     release it, scale and add
 ///                                then store the rows that are the group's
 ///
 /// With split_k the CTAs of a cluster do so for a share of the steps each, and their sums are added
@@ -82,6 +83,7 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
   using ScalesB = std::conditional_t<column_scales, ScaleTile<C.block_n>, NoScales>;
   using Ring = TmaPipeline<stages, warps, peers>;
   using WorkTiles = GroupTileIterator<C.block_m>;
+  using Slots = GroupTileSlots<stages>;
 
   /// The product of one wave of rows, of N columns.
   template <int N>
@@ -103,6 +105,8 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
   using Epilogue = PieceEpilogue<tegula::epilogue(C), Mma, waves>;
   struct NoPieces {};
   using Pieces = std::conditional_t<split, NoPieces, typename Epilogue::Tile>;
+  // Named barriers: 1 is that of both consumers.
+  static constexpr int first_store_barrier = 2;
   static constexpr sim::Limits limits = {.bank_conflicts = bits(C.out) == 32 ? 2 : 0};
 
   struct SharedStorage {
@@ -112,6 +116,7 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
     ScalesB scale_b;
     Pieces d;
     typename Ring::Storage ring;
+    typename Slots::Storage tiles;
     typename Reduction::Barriers reduction;
     typename Reduction::Tile sums;
 
@@ -123,6 +128,7 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
       if constexpr (!split) name("D", d);
       name("full", ring.full);
       name("empty", ring.empty);
+      name("tiles", tiles);
       if constexpr (split) {
         name("sums", sums);
         name("ready", reduction.ready);
@@ -178,6 +184,8 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
 
  private:
   friend PromotedProductsSm90<GroupedGemmSm90>;
+  struct PlainProducts;
+  using Products = std::conditional_t<scaled, PromotedProductsSm90<GroupedGemmSm90>, PlainProducts>;
 
   TEGULA_DEVICE static WorkTiles work_of(Params const& p) {
     return WorkTiles{p.tiles, static_cast<int>(block_idx().x / cluster.x), p.clusters};
@@ -195,6 +203,8 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
   struct Steps {
     int first, last;
     TEGULA_DEVICE int count() const { return last - first; }
+    /// Stages that a tile takes: with the first the consumers learn of it, if nothing else.
+    TEGULA_DEVICE int stages() const { return count() > 0 ? count() : 1; }
   };
   TEGULA_DEVICE static Steps steps_of(GroupTile const& tile) {
     int const steps = addressable(tile) ? ceil_div(tile.k_end - tile.k, block_k) : 0;
@@ -214,10 +224,20 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
     for (WorkTiles work = work_of(p); !work.done(); work.next()) {
       Steps const steps = steps_of(work.tile);
       if (warp::elect_one()) fetch(p, smem, ring, state, work.tile, steps);
-      state.advance(steps.count());
+      state.advance(steps.stages());
       warp::sync();
     }
-    if (warp::elect_one()) griddepcontrol_launch_dependents();
+    if (warp::elect_one()) {
+      ring.acquire(state, 0, [&] { Slots{smem.tiles}.write_end(state.stage); });
+      griddepcontrol_launch_dependents();
+    }
+  }
+
+  /// Acquires the stage that begins a tile, where the consumers read which.
+  TEGULA_DEVICE static SharedAddr tell(SharedStorage& smem, Ring const& ring,
+                                       typename Ring::State const& state, GroupTile const& tile,
+                                       int bytes_of_stage) {
+    return ring.acquire(state, bytes_of_stage, [&] { Slots{smem.tiles}.write(state.stage, tile); });
   }
 
   /// Has TMA load a tile's operands, step by step.
@@ -234,9 +254,11 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
     CopyA const g2sA{rank()};
     auto const sA = tensor(smem.a);  // (block_m, block_k, stages)
     auto const sB = tensor(smem.b);  // (block_n, block_k, stages)
+    if (steps.count() == 0) tell(smem, ring, state, tile, 0);
 #pragma unroll 1
     for (int k = steps.first; k < steps.last; ++k) {
-      SharedAddr const full = ring.acquire(state, bytes);
+      SharedAddr const full =
+          k == steps.first ? tell(smem, ring, state, tile, bytes) : ring.acquire(state, bytes);
       copy(g2sA, gA(_, _, k), sA(_, _, state.stage), full);
       copy(CopyB{}, gB(_, _, k), sB(_, _, state.stage), full);
       int const block = tile.k_block + k;
@@ -253,94 +275,116 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
     }
   }
 
-  /// A consumer warpgroup: its rows of every tile.
+  /// A consumer warpgroup: its rows of every tile. The stage that begins a tile says which it is.
   TEGULA_DEVICE static void consume(Params const& p, SharedStorage& smem, Ring const& whole_ring,
                                     int group) {
     Ring const ring = whole_ring.kept();
     Accumulator tCrC[waves];
     typename Ring::State state;
     int const thread = kWarpgroupSize * group + thread_idx_here() % kWarpgroupSize;
-    if constexpr (split) {
-      int turn = 0;
+    Products const products{p, smem, ring, thread};
+    Slots const slots{smem.tiles};
+    End end{p, smem, thread};
 #pragma unroll 1
-      for (WorkTiles work = work_of(p); !work.done(); work.next(), ++turn) {
-        GroupTile const& tile = work.tile;
-        Reduction const sums{smem.sums, smem.reduction, thread};
-        if (turn > 0) sums.leave();
-        accumulate(p, smem, ring, state, tile, thread, tCrC);
-        sums.wait_ready(turn);
-        sums.give(tCrC[0]);
-        sums.wait(turn);
-        auto tCrD = sums.reduce(tCrC[0]);
-        RowEpilogue<Out, Mma>{p.out, tile.group, thread}.store(
-            tCrD, tile.m, tile.m_end, first_column(tile) + cluster_cta_rank() * share_n);
-      }
-    } else {
-      Epilogue epilogue{p, smem.d, thread};
-#pragma unroll 1
-      for (WorkTiles work = work_of(p); !work.done(); work.next()) {
-        GroupTile const& tile = work.tile;
-        accumulate(p, smem, ring, state, tile, thread, tCrC);
-        epilogue.store(tCrC, tile.group, tile.m, tile.m_end, first_column(tile));
-      }
-      epilogue.drain();
+    while (true) {
+      GroupTile tile;
+      ring.wait(state);
+      if (!slots.read(state.stage, tile)) break;
+      end.begin();
+      accumulate(ring, state, products, tile, tCrC);
+      end.store(tCrC, tile);
     }
+    end.drain();
   }
 
   /// tCrC = the CTA's share of the tile's sum: NaN where TMA cannot load the group's columns.
-  TEGULA_DEVICE static void accumulate(Params const& p, SharedStorage& smem, Ring const& ring,
-                                       typename Ring::State& state, GroupTile const& tile,
-                                       int thread, Accumulator (&tCrC)[waves]) {
+  TEGULA_DEVICE static void accumulate(Ring const& ring, typename Ring::State& state,
+                                       Products const& products, GroupTile const& tile,
+                                       Accumulator (&tCrC)[waves]) {
     Steps const steps = steps_of(tile);
-    if constexpr (scaled) {
-      fill(tCrC, 0.0f);
-      PromotedProductsSm90<GroupedGemmSm90>{p, smem, ring, tile, first_column(tile), steps, thread}
-          .add_to(tCrC, state);
-    } else {
-      multiply(p, smem, ring, state, tile, steps, thread, tCrC);
+    fill(tCrC, 0.0f);
+    products.add_to(tCrC, state, tile, first_column(tile), steps);
+    if (steps.count() == 0) {  // a stage with nothing but the tile
+      ring.release(state.stage);
+      state.next();
     }
     if constexpr (k_groups) {
       if (!addressable(tile)) fill(tCrC, __builtin_nanf(""));
     }
   }
 
-  /// A consumer's operands of one stage: descriptors (1, MMA_K).
-  TEGULA_DEVICE static auto operand_a(SharedStorage& smem, int thread, int wave, int stage) {
-    auto const sA = part<wave_m, block_k>(domain_offset(tensor(smem.a), wave * wave_m, 0, 0));
-    return Mma{thread}.partition_a(sA)(_, _, stage);
-  }
-  TEGULA_DEVICE static auto operand_b(SharedStorage& smem, int thread, int stage) {
-    return Mma{thread}.partition_b(tensor(smem.b))(_, _, stage);
-  }
-
-  /// tCrC = A B^T over these steps, a stage of the ring each. The tensor core works on one stage
-  /// while the next is waited for.
-  TEGULA_DEVICE static void multiply(Params const& p, SharedStorage& smem, Ring const& ring,
-                                     typename Ring::State& state, GroupTile const& tile,
-                                     Steps steps, int thread, Accumulator (&tCrC)[waves]) {
-    if (steps.count() == 0) fill(tCrC, 0.0f);
-    int previous = 0;
-#pragma unroll 1
-    for (int step = steps.first; step < steps.last; ++step) {
-      ring.wait(state);
-      if (ends_early(p, tile, step)) clear_beyond(smem, state.stage, tile, step, thread);
-      wgmma_fence();  // the registers of tCrC, before the first wgmma that uses them
-      auto const tCsB = operand_b(smem, thread, state.stage);
-#pragma unroll
-      for (int wave = 0; wave < waves; ++wave)
-        gemm(Mma{thread}, operand_a(smem, thread, wave, state.stage), tCsB, tCrC[wave],
-             step > steps.first);
-      wgmma_commit_group();
-      wgmma_wait_group<1>();  // nobody in this warp reads the stage before this one any more
-      if (step > steps.first) ring.release(previous);
-      previous = state.stage;
-      state.next();
+  /// Stores a tile, piece by piece, under the next one's products.
+  struct WholeEnd {
+    Epilogue epilogue;
+    TEGULA_DEVICE WholeEnd(Params const& p, SharedStorage& smem, int thread)
+        : epilogue(p, smem.d, thread, first_store_barrier) {}
+    TEGULA_DEVICE void begin() const {}
+    TEGULA_DEVICE void store(Accumulator (&tCrC)[waves], GroupTile const& tile) {
+      epilogue.store(tCrC, tile.group, tile.m, tile.m_end, first_column(tile));
     }
-    wgmma_wait_group<0>();
+    TEGULA_DEVICE void drain() const { epilogue.drain(); }
+  };
+  /// With split_k: adds up the sums of the cluster's CTAs, of which this one stores some columns.
+  struct SharedEnd {
+    Params const& p;
+    SharedStorage& smem;
+    int thread, turn = 0;
+    TEGULA_DEVICE SharedEnd(Params const& params, SharedStorage& storage, int number)
+        : p(params), smem(storage), thread(number) {}
+    TEGULA_DEVICE Reduction sums() const { return {smem.sums, smem.reduction, thread}; }
+    TEGULA_DEVICE void begin() const {
+      if (turn > 0) sums().leave();
+    }
+    TEGULA_DEVICE void store(Accumulator (&tCrC)[waves], GroupTile const& tile) {
+      Reduction const all = sums();
+      all.wait_ready(turn);
+      all.give(tCrC[0]);
+      all.wait(turn);
+      auto tCrD = all.reduce(tCrC[0]);
+      RowEpilogue<Out, Mma>{p.out, tile.group, thread}.store(
+          tCrD, tile.m, tile.m_end, first_column(tile) + cluster_cta_rank() * share_n);
+      ++turn;
+    }
+    TEGULA_DEVICE void drain() const {}
+  };
+  using End = std::conditional_t<split, SharedEnd, WholeEnd>;
+
+  /// The main loop without scales.
+  struct PlainProducts {
+    Params const& p;
+    SharedStorage& smem;
+    Ring const& ring;
+    int thread;
+
+    /// tCrC = A B^T over the steps, a stage of the ring each. The tensor core works on one stage
+    /// while the next is waited for.
+    TEGULA_DEVICE void add_to(Accumulator (&tCrC)[waves], typename Ring::State& state,
+                              GroupTile const& tile, int, Steps steps) const {
+      int previous = 0;
+#pragma unroll 1
+      for (int step = steps.first; step < steps.last; ++step) {
+        ring.wait(state);
+        if (ends_early(p, tile, step)) clear_beyond(smem, state.stage, tile, step, thread);
+        wgmma_fence();  // the registers of tCrC, before the first wgmma that uses them
+        auto const tCsB = Mma{thread}.partition_b(tensor(smem.b))(_, _, state.stage);
 #pragma unroll
-    for (int wave = 0; wave < waves; ++wave) wgmma_pin(tCrC[wave]);
-    if (steps.count() > 0) ring.release(previous);
-  }
+        for (int wave = 0; wave < waves; ++wave) {
+          auto const sA = part<wave_m, block_k>(domain_offset(tensor(smem.a), wave * wave_m, 0, 0));
+          gemm(Mma{thread}, Mma{thread}.partition_a(sA)(_, _, state.stage), tCsB, tCrC[wave],
+               step > steps.first);
+        }
+        wgmma_commit_group();
+        wgmma_wait_group<1>();  // nobody in this warp reads the stage before this one any more
+        if (step > steps.first) ring.release(previous);
+        previous = state.stage;
+        state.next();
+      }
+      wgmma_wait_group<0>();
+#pragma unroll
+      for (int wave = 0; wave < waves; ++wave) wgmma_pin(tCrC[wave]);
+      if (steps.count() > 0) ring.release(previous);
+    }
+  };
 
   /// Whether a step reads beyond the K of the group, what lies there being another group's.
   TEGULA_DEVICE static bool ends_early(Params const& p, GroupTile const& tile, int step) {

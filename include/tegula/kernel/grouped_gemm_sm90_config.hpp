@@ -95,17 +95,19 @@ constexpr int stage_bytes(GroupedGemmSm90Config const& c) {
   int const a_scales = c.scales == Scales::none ? 0 : waves(c) * scale_box(c);
   return a_fetch(c).bytes + b_fetch(c).bytes + 4 * (a_scales + b_scales(c));
 }
-/// ... the pieces of D on their way out (16 rows of a warp, at most 128 bytes wide): of 16 bits all
-/// of a tile's, so that a warp waits for none, ...
+/// ... the pieces of D on their way out (64 rows of a warpgroup, at most 128 bytes wide): of 16
+/// bits all of a tile's, so that a warpgroup waits for none, ...
 constexpr EpilogueSm90Spec epilogue(GroupedGemmSm90Config const& c) {
-  EpilogueSm90Spec spec = {.out = c.out, .n = c.block_n, .warps = 4 * consumers(c)};
+  EpilogueSm90Spec spec = {
+      .out = c.out, .n = c.block_n, .warps = 4 * consumers(c), .rows = kWgmmaM};
   int const pieces = (c.block_n + store_n(spec) - 1) / store_n(spec);
-  spec.buffers = bits(c.out) == 16 ? waves(c) * pieces : waves(c) > 1 ? 1 : 2;
+  int const of_tile = waves(c) * pieces;
+  spec.buffers = bits(c.out) == 16 && of_tile > 1 ? of_tile : waves(c) > 1 ? 1 : 2;
   return spec;
 }
 constexpr int store_bytes(GroupedGemmSm90Config const& c) {
-  EpilogueSm90Spec const spec = epilogue(c);
-  return c.split_k > 1 ? 0 : spec.warps * spec.buffers * 16 * store_n(spec) * bits(c.out) / 8;
+  OperandTile const d = store_tile(epilogue(c));
+  return c.split_k > 1 ? 0 : d.stages * d.mn * d.k * d.bits / 8;
 }
 /// ... those of the sums that a cluster's CTAs give to one, f32, ...
 constexpr int sum_bytes(GroupedGemmSm90Config const& c) {
@@ -143,7 +145,7 @@ struct BlockScales {
 /// How D is stored.
 enum class GroupedStore : std::uint8_t {
   rows,    ///< from registers, with C
-  pieces,  ///< by TMA, where 16 rows at a time are a group's; there is no C
+  pieces,  ///< by TMA, where 64 rows at a time are a group's; there is no C
   added,   ///< the same, added to what is there: C is D, of f32
 };
 

@@ -14,7 +14,7 @@
 
 namespace tegula {
 
-/// The main loop of a consumer warpgroup of GroupedGemmSm90 (Kernel) with scales, of one tile.
+/// The main loop of a consumer warpgroup of GroupedGemmSm90 (Kernel) with scales.
 ///
 /// The tensor core multiplies a wave's 128 of K to partial sums, which are promoted while it has
 /// other products: the other consumer's, and where there are registers for a second set of partial
@@ -42,27 +42,37 @@ template <class Kernel> class PromotedProductsSm90 {
                                       .n = C.block_n,
                                       .groups_m = Kernel::consumers,
                                       .share = Share::raked}>;
-  /// Steps that are one piece of code.
-  static constexpr int block_steps = 4;
-  static_assert(StepValues::window % block_steps == 0);
+  /// Whether the columns of a tile may be of two blocks of B.
+  static constexpr bool straddles = !column_scales && kScaleBlock % C.block_n != 0;
+  /// Steps that are one piece of code: of the most as many as there are, then of the fewer, then
+  /// single ones. Where that code is there for each place at which blocks may meet, a piece of it
+  /// is shorter, for the instruction cache.
+  static constexpr int fewer_steps = 4, most_steps = straddles ? fewer_steps : 2 * fewer_steps;
+  static_assert(StepValues::window % most_steps == 0);
 
  public:
   TEGULA_DEVICE PromotedProductsSm90(Params const& params, Storage& storage, Ring const& ring,
-                                     GroupTile const& tile, int n, Steps steps, int thread)
+                                     int thread)
       : p_(params),
         smem_(storage),
         ring_(ring),
-        tile_(tile),
-        n_(n),
-        steps_(steps),
-        thread_(thread) {}
+        thread_(thread),
+        tCsA_(uniform(Whole{thread}.partition_a(tensor(storage.a)))),
+        tCsB_(uniform(Mma{thread}.partition_b(tensor(storage.b)))) {
+    Coordinate<2> const origin = Mma{thread}.origin_c();
+    scales_a_ = hidden(shared_address(storage.scale_a.data) + 4 * origin[0]);
+    if constexpr (column_scales)
+      scales_b_ = hidden(shared_address(storage.scale_b.data) + 4 * origin[1]);
+  }
 
-  /// tCrC += the sum over the steps of the scaled product of each, promoted to f32 one by one.
-  TEGULA_DEVICE void add_to(Accumulator (&tCrC)[waves], typename Ring::State& state) const {
-    if constexpr (column_scales || kScaleBlock % C.block_n == 0) {
-      promote_steps<C.block_n>(tCrC, state);
+  /// tCrC += the sum over the steps of the scaled product of each, promoted to f32 one by one, of a
+  /// tile whose first column is n. The first stage is known to be full.
+  TEGULA_DEVICE void add_to(Accumulator (&tCrC)[waves], typename Ring::State& state,
+                            GroupTile const& tile, int n, Steps steps) const {
+    if constexpr (!straddles) {
+      promote_steps<C.block_n>(tCrC, state, tile, n, steps);
     } else {  // where B's blocks meet within the tile is known in each of these loops
-      promote_by_split<unit>(tCrC, state, kScaleBlock - n_ % kScaleBlock);
+      promote_by_split<unit>(tCrC, state, tile, n, steps);
     }
   }
 
@@ -77,36 +87,28 @@ template <class Kernel> class PromotedProductsSm90 {
 
   template <int Split>
   TEGULA_DEVICE void promote_by_split(Accumulator (&tCrC)[waves], typename Ring::State& state,
-                                      int split) const {
+                                      GroupTile const& tile, int n, Steps steps) const {
     if constexpr (Split >= kScaleBlock) {
-      promote_steps<Split>(tCrC, state);
+      promote_steps<Split>(tCrC, state, tile, n, steps);
     } else {
-      if (split == Split) {
-        promote_steps<Split>(tCrC, state);
+      if (kScaleBlock - n % kScaleBlock == Split) {
+        promote_steps<Split>(tCrC, state, tile, n, steps);
       } else {
-        promote_by_split<Split + unit>(tCrC, state, split);
+        promote_by_split<Split + unit>(tCrC, state, tile, n, steps);
       }
     }
   }
 
   /// The same, where the first Split columns of the tile are of one block of B.
   template <int Split>
-  TEGULA_DEVICE void promote_steps(Accumulator (&tCrC)[waves], typename Ring::State& state) const {
-    auto const tCsA =
-        uniform(Whole{thread_}.partition_a(tensor(smem_.a)));              // (waves, MMA_K, stages)
-    auto const tCsB = uniform(Mma{thread_}.partition_b(tensor(smem_.b)));  // (1, MMA_K, stages)
-    Coordinate<2> const origin = Mma{thread_}.origin_c();
-    SharedAddr const scales_a =
-        hidden(shared_address(smem_.scale_a.data) + 4 * (tile_.m % 4 + origin[0]));
-    [[maybe_unused]] SharedAddr scales_b = 0;
-    if constexpr (column_scales)
-      scales_b = hidden(shared_address(smem_.scale_b.data) + 4 * origin[1]);
+  TEGULA_DEVICE void promote_steps(Accumulator (&tCrC)[waves], typename Ring::State& state,
+                                   GroupTile const& tile, int n, Steps steps) const {
+    SharedAddr const scales_a = scales_a_ + 4 * (tile.m % 4);
     StepValues first_block, second_block;
     if constexpr (!column_scales) {
-      float const* const scales = scales_of_b();
-      first_block = {scales, steps_.first, steps_.last};
-      if constexpr (Split < C.block_n)
-        second_block = {scales + next_block(), steps_.first, steps_.last};
+      float const* const of_tile = scales_of_b(tile, n) + steps.first;
+      first_block = {of_tile, steps.count()};
+      if constexpr (Split < C.block_n) second_block = {of_tile + next_block(n), steps.count()};
     }
 
     // What is in the tensor core, or comes from there: the partial sums of a wave, and their
@@ -114,15 +116,15 @@ template <class Kernel> class PromotedProductsSm90 {
     Accumulator tCrP[partials];  // (MMA, 1, 1) each
     float of_a[partials][own_rows];
     ColumnScales<M> of_columns;
-    ScalePair of_b;
     int read = state.stage;  // the stage that the tensor core reads
+    bool is_full = true;     // the next stage: asked for before the last promotion of a piece
 
     // Starts the products of a wave of the next step.
-    auto const issue = [&](int step, int wave, int to) {
+    auto const issue = [&](int step, int wave, int to, bool asked) {
       if (wave == 0) {
-        ring_.wait(state);
-        if (Kernel::ends_early(p_, tile_, step))
-          Kernel::clear_beyond(smem_, state.stage, tile_, step, thread_);
+        if (!(asked && is_full)) ring_.wait(state);
+        if (Kernel::ends_early(p_, tile, step))
+          Kernel::clear_beyond(smem_, state.stage, tile, step, thread_);
       }
 #pragma unroll
       for (int r = 0; r < own_rows; ++r)
@@ -130,28 +132,32 @@ template <class Kernel> class PromotedProductsSm90 {
             ld_shared<float>(scales_a + 4 * (Kernel::scale_slot * (waves * state.stage + wave) +
                                              step_along<0>(M{}, r)));
       if constexpr (column_scales)
-        load_column_scales<M>(scales_b + 4 * C.block_n * state.stage, of_columns);
+        load_column_scales<M>(scales_b_ + 4 * C.block_n * state.stage, of_columns);
       wgmma_pin(tCrP[to]);
       wgmma_fence();  // the registers of tCrP, before the first wgmma that uses them
-      gemm(Mma{thread_}, local_tile<1, mma_k>(tCsA(_, _, state.stage), wave, 0),
-           tCsB(_, _, state.stage), tCrP[to], false);
+      gemm(Mma{thread_}, local_tile<1, mma_k>(tCsA_(_, _, state.stage), wave, 0),
+           tCsB_(_, _, state.stage), tCrP[to], false);
       wgmma_commit_group();
       if (wave + 1 == waves) state.next();
     };
+    // B's scales of a step, by shuffles: asked for under the promotion of the step before.
+    auto const block_scales = [&](int step) {
+      ScalePair result;
+      if constexpr (!column_scales) result.first = first_block.of(step - steps.first);
+      if constexpr (Split < C.block_n) result.second = second_block.of(step - steps.first);
+      return result;
+    };
     // Several steps as one piece of code, at whose end the tensor core is empty.
-    auto const promote_block = [&](int first, auto steps_of_block) {
-      constexpr int products = waves * decltype(steps_of_block)::value;
-      issue(first, 0, 0);
+    auto const promote_piece = [&](int first, auto steps_of_piece) {
+      constexpr int products = waves * decltype(steps_of_piece)::value;
+      ScalePair of_b = block_scales(first);
+      issue(first, 0, 0, true);
 #pragma unroll
       for (int i = 0; i < products; ++i) {
         int const step = first + i / waves, wave = i % waves, from = i % partials;
         bool const more = i + 1 < products;
         int const next_step = first + (i + 1) / waves, next_wave = (i + 1) % waves;
-        if (partials > 1 && more) issue(next_step, next_wave, (i + 1) % partials);
-        if (wave == 0) {
-          if constexpr (!column_scales) of_b.first = first_block.of(step);
-          if constexpr (Split < C.block_n) of_b.second = second_block.of(step);
-        }
+        if (partials > 1 && more) issue(next_step, next_wave, (i + 1) % partials, false);
         if (partials > 1 && more) {
           wgmma_wait_group<1>();
         } else {
@@ -163,47 +169,54 @@ template <class Kernel> class PromotedProductsSm90 {
           ring_.release(read);
           read = next_stage<Kernel::stages>(read);
         }
+        ScalePair const of_next = wave + 1 == waves && more ? block_scales(step + 1) : of_b;
+        if (!more) is_full = ring_.test_wait(state);
         if constexpr (column_scales) {
           promote_by_columns(of_a[from], of_columns, tCrP[from], tCrC[wave]);
         } else {
           promote<Split>(of_a[from], of_b, tCrP[from], tCrC[wave]);
         }
-        if (partials == 1 && more) issue(next_step, next_wave, 0);
+        of_b = of_next;
+        if (partials == 1 && more) issue(next_step, next_wave, 0, false);
       }
     };
-    int step = steps_.first;
+    int step = steps.first;
 #pragma unroll 1
-    for (; step + block_steps <= steps_.last; step += block_steps) {
-      promote_block(step, std::integral_constant<int, block_steps>{});
-      if ((step + block_steps - steps_.first) % StepValues::window == 0) {
+    for (; step + most_steps <= steps.last; step += most_steps) {
+      promote_piece(step, std::integral_constant<int, most_steps>{});
+      if ((step + most_steps - steps.first) % StepValues::window == 0) {
         if constexpr (!column_scales) first_block.next();
         if constexpr (Split < C.block_n) second_block.next();
       }
     }
+    if (most_steps > fewer_steps && step + fewer_steps <= steps.last) {
+      promote_piece(step, std::integral_constant<int, fewer_steps>{});
+      step += fewer_steps;
+    }
 #pragma unroll 1
-    for (; step < steps_.last; ++step) promote_block(step, std::integral_constant<int, 1>{});
+    for (; step < steps.last; ++step) promote_piece(step, std::integral_constant<int, 1>{});
   }
 
   /// B's scales of the tile's first block of columns, one for each step; and how far on those of
   /// the next block are.
-  TEGULA_DEVICE float const* scales_of_b() const {
+  TEGULA_DEVICE float const* scales_of_b(GroupTile const& tile, int n) const {
     BlockScales const& b = p_.b_blocks;
-    int const group = p_.tiles.grouping == Grouping::k ? 0 : tile_.group, block = n_ / kScaleBlock;
+    int const group = p_.tiles.grouping == Grouping::k ? 0 : tile.group, block = n / kScaleBlock;
     if (block >= b.blocks_n) return b.scale;  // a tile of the cluster behind the last column
     return b.scale + (static_cast<std::int64_t>(group) * b.blocks_n + block) * b.blocks_k +
-           tile_.k_block;
+           tile.k_block;
   }
-  TEGULA_DEVICE int next_block() const {
-    return n_ / kScaleBlock + 1 < p_.b_blocks.blocks_n ? p_.b_blocks.blocks_k : 0;
+  TEGULA_DEVICE int next_block(int n) const {
+    return n / kScaleBlock + 1 < p_.b_blocks.blocks_n ? p_.b_blocks.blocks_k : 0;
   }
 
   Params const& p_;
   Storage& smem_;
   Ring const& ring_;
-  GroupTile const& tile_;
-  int n_;  // the tile's first column
-  Steps steps_;
   int thread_;
+  decltype(uniform(Whole{0}.partition_a(tensor(smem_.a)))) tCsA_;  // (waves, MMA_K, stages)
+  decltype(uniform(Mma{0}.partition_b(tensor(smem_.b)))) tCsB_;    // (1, MMA_K, stages)
+  SharedAddr scales_a_, scales_b_ = 0;                             // the thread's, of stage 0
 };
 
 }  // namespace tegula

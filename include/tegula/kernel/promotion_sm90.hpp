@@ -21,35 +21,35 @@ class StepValues {
   static constexpr int window = kWarpSize;  ///< steps
 
   StepValues() = default;
-  /// Steps [first, last), of which step s has values[s]; the window begins at the first. By all
-  /// lanes of a warp.
-  TEGULA_DEVICE StepValues(float const* values, int first, int last)
-      : values_(values + lane_id()), begin_(first), last_(last - lane_id()) {
-    held_ = load(first);
-    coming_ = load(first + window);
+  /// `steps` of them, of which step s has values[s]; the window begins at the first. By all lanes
+  /// of a warp.
+  TEGULA_DEVICE StepValues(float const* values, int steps)
+      : values_(values + lane_id()), left_(steps - lane_id()) {
+    held_ = left_ > 0 ? ld_global<float>(values_) : 0.0f;
+    coming_ = load_next();
   }
 
-  /// The value of a step of the window. By all lanes.
+  /// The value of a step of the window, counted from the first of all. By all lanes.
   TEGULA_DEVICE float of(int step, SourceLocation where = SourceLocation::current()) const {
-    return warp::shfl(held_, step - begin_, warp::kAllLanes, where);
+    return warp::shfl(held_, step % window, warp::kAllLanes, where);
   }
 
   /// Goes on to the next window.
   TEGULA_DEVICE void next() {
-    begin_ += window;
+    values_ += window;
+    left_ -= window;
     held_ = coming_;
-    coming_ = load(begin_ + window);
+    coming_ = load_next();
   }
 
  private:
-  /// The lane's value of the window that begins there.
-  TEGULA_DEVICE float load(int begin) const {
-    return begin < last_ ? ld_global<float>(values_ + begin) : 0.0f;
+  /// The lane's value of the window behind this one.
+  TEGULA_DEVICE float load_next() const {
+    return left_ > window ? ld_global<float>(values_ + window) : 0.0f;
   }
 
-  float const* values_ = nullptr;  // the lane's of step 0
-  int begin_ = 0;                  // the first step of the window
-  int last_ = 0;                   // as many steps before it as the lane's are behind begin_
+  float const* values_ = nullptr;  // the lane's of this window
+  int left_ = 0;                   // more than 0: there is one
   float held_ = 0.0f, coming_ = 0.0f;
 };
 

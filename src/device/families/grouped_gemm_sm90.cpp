@@ -17,26 +17,27 @@ namespace {
 using Traits = FamilyTraits<GroupedGemmSm90Family>;
 
 /// What this kernel does in which time, beside GemmCostModel. Tuned for speed, not correctness:
-/// fitted to 18 configurations, each measured on an H200 on 2026-11-24, at DeepGEMM's list with m
-/// of 64, 128 and 4096, at its groups and at four layers that are on no list. The choices of
-/// dense problems and of contiguous groups take 1 % longer than the fastest of the table in the
-/// mean, 12 % at the most; those of masked groups, whose rows are not known before, 11 % in the
-/// mean. The predictions of the dense choices err by 3.4 %.
+/// fitted to the table's configurations, measured on an H200 on 2026-11-24 at DeepGEMM's list with
+/// m of 64, 128 and 4096 and at its groups. The choices of dense problems and of contiguous groups
+/// take 0.5 % longer than the fastest of the table in the mean, 3 % at the most; those of masked
+/// groups, whose rows are not known before, 10 % in the mean. The predictions of what is not far
+/// from the fastest err by 8 %.
 struct PromotionModel {
   /// Cycles from the end of a wave's products to the first that follow them in the same consumer,
   /// beside one for each multiply-add of the promotion: the wait, the scales, the next issue. ...
-  double cycles = 100;
-  double queued = 40;    ///< ... where the next products are queued before that
-  double unlike = 0.03;  ///< of the tensor core's time, that two consumers wait for each other
-  double launch_us = 5.48;
-  double fetch_latency_cycles = 1970;  ///< until a stage's loads have arrived
-  double l2_bytes_per_cycle = 7810;    ///< from L2 to all SMs
-  double dram_share = 0.826;           ///< of the memory's bandwidth
-  double least_epilogue_us = 0.105;    ///< of a tile without columns, and of one ...
-  double epilogue_us = 1.56;           ///< ... of 128 accumulators a thread, more
-  double reduction_us = 1.43;          ///< more, where a cluster shares K, ...
-  double reduction_tile_us = 0.613;    ///< ... and for each share of 128 accumulators a thread
-  double overlap_loss = 0.156;
+  double cycles = 224;
+  double queued = 35;        ///< ... where the next products are queued before that
+  double unlike = 0.034;     ///< of the tensor core's time, that two consumers wait for each other
+  double straddling = 0.04;  ///< of a step's time, more where a tile may have two blocks of B
+  double launch_us = 4.84;
+  double fetch_latency_cycles = 1660;  ///< until a stage's loads have arrived
+  double l2_bytes_per_cycle = 9390;    ///< from L2 to all SMs
+  double dram_share = 0.673;           ///< of the memory's bandwidth
+  double least_epilogue_us = 0.136;    ///< of a tile without columns, and of one ...
+  double epilogue_us = 0.927;          ///< ... of 128 accumulators a thread, more
+  double reduction_us = 0.59;          ///< more, where a cluster shares K, ...
+  double reduction_tile_us = 0.61;     ///< ... and for each share of 128 accumulators a thread
+  double overlap_loss = 0.211;
 };
 
 /// A map of scales, of boxes of `box` rows of one block: (rows, blocks, groups).
@@ -111,9 +112,11 @@ GroupedGemmChoice Traits::predict(GroupedGemmArguments const& arguments,
   int const at_once =  // CTAs on the busiest SM
       static_cast<int>(std::min<std::int64_t>(c.min_ctas_per_sm, ceil_div(tiles, side_by_side)));
   double const products_of_step = 4 * instruction * (c.block_m / 64);
+  bool const straddles = c.scales == Scales::rows_by_blocks && kScaleBlock % c.block_n != 0;
   double const step =
-      std::max(products_of_step * at_once, waves(c) * (4 * instruction + promotion)) +
-      (scaled && consumers(c) == 2 ? promoted.unlike * products_of_step : 0);
+      (std::max(products_of_step * at_once, waves(c) * (4 * instruction + promotion)) +
+       (scaled && consumers(c) == 2 ? promoted.unlike * products_of_step : 0)) *
+      (straddles ? 1 + promoted.straddling : 1);
   double const all_steps = static_cast<double>(ceil_div(depth, block_k(c)));
   double const steps = std::ceil(all_steps / c.split_k);  // of one CTA
   double const fetched = static_cast<double>(stage_bytes(c)) -
