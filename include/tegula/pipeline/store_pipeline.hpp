@@ -18,8 +18,10 @@ namespace tegula {
 template <int Buffers, int Warps = 1> class StorePipeline {
  public:
   StorePipeline() requires(Warps == 1) = default;
-  /// Several warps meet at a named barrier of the CTA. `warp`: the caller's among them.
-  TEGULA_DEVICE StorePipeline(int barrier, int warp) : barrier_(barrier), warp_(warp) {}
+  /// Several warps meet at that named barrier of the CTA. `warp`: the caller's among them. By all
+  /// lanes of a warp, which the compiler then knows to agree on both.
+  TEGULA_DEVICE StorePipeline(int barrier, int warp)
+      : barrier_(warp::shfl(barrier, 0)), warp_(warp::shfl(warp, 0)) {}
 
   /// The buffer to write, once TMA has read what was in it.
   TEGULA_DEVICE int acquire(SourceLocation where = SourceLocation::current()) {
