@@ -41,7 +41,7 @@ Accepted page_size() {
             return fmt::format("{} is not {} up to {}", io::in_quotes(text), sizes,
                                std::numeric_limits<int>::max());
           },
-          sizes};
+          "16,32,64,128,256,.."};
 }
 
 std::vector<std::int64_t> parse_lengths(char const* option, std::string const& text) {

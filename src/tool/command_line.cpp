@@ -113,6 +113,28 @@ void refuse_values_of_flags(CLI::App const& app, std::vector<std::string> const&
   }
 }
 
+/// Help of which descriptions are as wide as a terminal at most, beside their options.
+class Formatter : public CLI::Formatter {
+  static constexpr std::size_t kWidth = 118;
+
+  std::string make_option_desc(CLI::Option const* option) const override {
+    std::istringstream words(option->get_description());
+    std::string text;
+    std::size_t line = 0;  // its width
+    for (std::string word; words >> word; line += word.size()) {
+      if (line + 1 + word.size() > kWidth - get_column_width()) {
+        text += "\n";
+        line = 0;
+      } else if (line > 0) {
+        text += " ";
+        ++line;
+      }
+      text += word;
+    }
+    return text;
+  }
+};
+
 template <class T> struct NumberOf { using type = T; };
 template <class T> struct NumberOf<std::optional<T>> { using type = T; };
 
@@ -141,9 +163,9 @@ CLI::Option* add_number(CLI::App& app, std::string const& names, T& value,
 }  // namespace
 
 Option Option::check(Accepted accepted) const {
+  option_->type_name(accepted.description);
   option_->check(CLI::Validator(
-      [refuses = std::move(accepted.refusal)](std::string& text) { return refuses(text); },
-      std::move(accepted.description)));
+      [refuses = std::move(accepted.refusal)](std::string& text) { return refuses(text); }, ""));
   return *this;
 }
 Option Option::required() const {
@@ -216,6 +238,7 @@ Option Command::add_drawing(std::string const& name, std::string& path,
 CommandLine::CommandLine(std::string const& description, std::string const& name)
     : Command(nullptr), owned_(std::make_unique<CLI::App>(description, name)) {
   app_ = owned_.get();
+  app_->formatter(std::make_shared<Formatter>());
 }
 CommandLine::~CommandLine() = default;
 

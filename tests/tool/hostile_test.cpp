@@ -225,18 +225,14 @@ void expect_sentence(Outcome const& outcome, std::string const& what) {
 /// The first names of the options of a command's --help that take a value.
 std::vector<std::string> options_in_help(std::string const& command,
                                          TemporaryFolder const& folder) {
-  constexpr std::string_view kTypes[] = {"TEXT", "INT", "UINT", "FLOAT", "["};  // else a flag
   std::istringstream help(run({command, "--help"}, folder).out);
   std::vector<std::string> names;
   for (std::string line; std::getline(help, line);) {
     if (!line.starts_with("  --")) continue;
-    std::istringstream words(line);
-    std::string name, type;
-    words >> name >> type;
-    bool const takes_a_value =
-        std::any_of(std::begin(kTypes), std::end(kTypes),
-                    [&](std::string_view each) { return type.starts_with(each); });
-    if (takes_a_value) names.push_back(name.substr(0, name.find(',')));
+    // "--name TYPE", and behind two spaces what it is for; a flag has no type.
+    std::string const option = line.substr(2, line.find("  ", 2) - 2);
+    if (option.find(' ') != std::string::npos)
+      names.push_back(option.substr(0, option.find_first_of(", ")));
   }
   return names;
 }
