@@ -230,11 +230,13 @@ void require_memory_of_run(std::string const& problem, Footprint const& footprin
   constexpr double kMostGenerated = 2e9;
   // A simulated machine's memory is the host's, and has a shadow of as many bytes.
   double const bytes = (machine.is_simulated() ? 3 : 1) * footprint.operands + footprint.checking;
-  if (machine.is_simulated() && bytes > std::max(kMostGenerated, 20 * footprint.from_files))
-    throw argument_error(
-        fmt::format("{} need about {:.3g} GB of memory on a simulated machine; at most {:.3g} GB "
-                    "may be taken where the operands are generated.",
-                    problem, bytes * 1e-9, kMostGenerated * 1e-9));
+  double const of_files = 20 * footprint.from_files;
+  if (machine.is_simulated() && bytes > std::max(kMostGenerated, of_files))
+    throw argument_error(fmt::format(
+        "{} need about {:.3g} GB of memory on a simulated machine; at most {:.3g} GB may be taken {}.",
+        problem, bytes * 1e-9, std::max(kMostGenerated, of_files) * 1e-9,
+        of_files > kMostGenerated ? "with files of these sizes"
+                                  : "where the operands are generated"));
   require_memory(problem, bytes);
 }
 
