@@ -120,7 +120,7 @@ class GroupedGemmChecker : Checker {
     if (compute_capability == 100) {
       if (scaled())
         refuse_argument(
-            "grouped_gemm: scales is {} and the machine is sm_100; it must be Scales::none, for scales of "
+            "grouped_gemm: scales is {} and the machine is sm_100; it must be none, for scales of "
             "128 are multiplied by sm_90's kernel only.",
             text(*g_.scales));
       return;

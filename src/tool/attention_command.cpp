@@ -76,37 +76,36 @@ AttentionArguments before_allocation(AttentionProblem const& p, AttentionOptions
   std::string const page_size = s.page_size == 0 ? "" : std::to_string(s.page_size);
   // Queries that nobody counts are as many as keys.
   char const* const keys = o.seq_q.value == 0 && !s.lengths_q ? "seq_q" : "seq_k";
-  named_as_said({said("dtype", "--dtype", o.dtype),
-                 said("out", "--out-type", o.out_type),
-                 said("batch", o.batch, "--batch"),
-                 said("heads", o.heads, "--heads"),
-                 said("kv_heads", o.kv_heads, "--kv-heads"),
-                 said("seq_q", o.seq_q, "--seq-q"),
-                 said("seq_q", "--lengths-q", s.lengths_q),
-                 said("seq_k", o.seq_k, "--seq-k"),
-                 said("seq_k", "--lengths-k", s.lengths_k),
-                 said("seq_k", "--append", s.append),
-                 said(keys, o.seq_k, "--seq-k"),
-                 said(keys, "--lengths-k", s.lengths_k),
-                 said(keys, "--append", s.append),
-                 said("seq_new", "--append", s.append),
-                 said("head_dim", o.head_dim, "--head-dim"),
-                 said("head_dim_v", o.head_dim_v, "--head-dim-v"),
-                 said("page_size", "--page-size", page_size),
-                 said("page_table", "--page-size", page_size),
-                 said("scale", "--scale", number(o.scale)),
-                 said("softcap", "--softcap", number(o.softcap)),
-                 said("window_left", "--window-left", number(o.window_left)),
-                 said("window_right", "--window-right", number(o.window_right)),
-                 said("splits", "--splits", number(o.splits)),
-                 said("q_descale", "--q-descale", o.q_descale),
-                 said("k_descale", "--k-descale", o.k_descale),
-                 said("v_descale", "--v-descale", o.v_descale),
-                 said("sink", "--sink", o.sink),
-                 said("exponential", "--exponential", o.exponential),
-                 {"precise", o.fast_sums ? "--fast-sums" : ""},
-                 {"causal", o.causal ? "--causal" : ""}},
-                [&] { check(a, machine.compute_capability()); });
+  std::vector<Said> all = {
+      said("dtype", "--dtype", o.dtype),
+      said("out", "--out-type", o.out_type),
+      said("seq_q", "--lengths-q", s.lengths_q),
+      said("seq_k", "--lengths-k", s.lengths_k),
+      said("seq_k", "--append", s.append),
+      said(keys, "--seq-k", o.seq_k.value == 0 ? "" : std::to_string(o.seq_k.value)),
+      said(keys, "--lengths-k", s.lengths_k),
+      said(keys, "--append", s.append),
+      said("seq_new", "--append", s.append),
+      said("page_size", "--page-size", page_size),
+      said("page_table", "--page-size", page_size),
+      said("scale", "--scale", number(o.scale)),
+      said("softcap", "--softcap", number(o.softcap)),
+      said("window_left", "--window-left", number(o.window_left)),
+      said("window_right", "--window-right", number(o.window_right)),
+      said("splits", "--splits", number(o.splits)),
+      said("q_descale", "--q-descale", o.q_descale),
+      said("k_descale", "--k-descale", o.k_descale),
+      said("v_descale", "--v-descale", o.v_descale),
+      said("sink", "--sink", o.sink),
+      said("exponential", "--exponential", o.exponential),
+      {"precise", o.fast_sums ? "--fast-sums" : ""},
+      {"causal", o.causal ? "--causal" : ""}};
+  if (!o.dtype) {
+    for (auto const& [option, file] : {std::pair("--q", &o.q), {"--k", &o.k}, {"--v", &o.v}})
+      all.push_back(said("dtype", option, *file));
+  }
+  all.insert(all.begin() + 2, p.extents.begin(), p.extents.end());
+  named_as_said(all, [&] { check(a, machine.compute_capability()); });
   return a;
 }
 

@@ -96,10 +96,19 @@ CompiledKernel compile_for(std::optional<std::string> const& said, FamilyId fami
   }
 }
 
+/// kernels_named(), with the argument in front of why there are none.
+std::vector<NamedKernel> kernels_asked_for(std::string const& config) {
+  try {
+    return kernels_named(config);
+  } catch (argument_error const& error) {
+    throw argument_error(fmt::format("CONFIG: {}", error.what()));
+  }
+}
+
 void run(Options const& options) {
   std::string const arch = arch_or_default("--arch", options.arch);
   ordered_json all = ordered_json::array();
-  for (auto const& [family, configuration] : kernels_named(options.config)) {
+  for (auto const& [family, configuration] : kernels_asked_for(options.config)) {
     CompiledKernel const kernel = compile_for(options.arch, family, configuration, arch);
     if (!kernel.not_kept.empty()) throw device_error(kernel.not_kept);
     if (options.json) {

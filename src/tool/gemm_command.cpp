@@ -154,11 +154,13 @@ GemmArguments before_allocation(GemmProblem const& p, GemmOptions const& o,
       with_addresses(p, o,
                      {somewhere(1), somewhere(2), somewhere(3), somewhere(4), somewhere(5),
                       static_cast<float const*>(somewhere(6)), somewhere(7), somewhere(8)});
-  named_as_said({said("in", "--dtype", o.dtype), said("in_b", "--in-b", o.dtype_b),
-                 said("out", "--out-type", o.out_type), said("block_scale", "--scales", o.scales),
-                 said("m", o.m, "--m"), said("n", o.n, "--n"), said("k", o.k, "--k"),
-                 said("batch", o.batch, "--batch")},
-                [&] { check(g, machine.compute_capability()); });
+  std::vector<Said> all = {said("in", "--dtype", o.dtype), said("in_b", "--in-b", o.dtype_b),
+                           said("out", "--out-type", o.out_type),
+                           said("block_scale", "--scales", o.scales)};
+  if (!o.dtype) all.push_back(said("in", "--a", o.a));
+  if (!o.dtype && !o.dtype_b) all.push_back(said("in_b", "--b", o.b));
+  all.insert(all.end(), p.extents.begin(), p.extents.end());
+  named_as_said(all, [&] { check(g, machine.compute_capability()); });
   return g;
 }
 

@@ -41,12 +41,18 @@ void add_array_target(std::vector<io::NamedPath>& paths, char const* option,
   if (!name.empty()) with_option(option, [&] { io::check_array_target(name); });
 }
 
-DType parse_dtype(char const* option, std::string const& name) {
-  for (DType const type :
-       {DType::f16, DType::bf16, DType::f32, DType::tf32, DType::e4m3, DType::e5m2})
+DType parse_dtype(char const* option, std::string const& name, std::vector<DType> const& accepted,
+                  std::string const& where) {
+  std::string list;
+  for (DType const& type : accepted) {
     if (name == to_string(type)) return type;
-  throw argument_error(fmt::format("{} is {}; it must be f16, bf16, f32, tf32, e4m3 or e5m2.",
-                                   option, io::in_quotes(name)));
+    list += (list.empty()                ? ""
+             : &type == &accepted.back() ? " or "
+                                         : ", ") +
+            std::string(to_string(type));
+  }
+  throw argument_error(
+      fmt::format("{} is {}; {}it must be {}.", option, io::in_quotes(name), where, list));
 }
 
 std::int64_t Operand::size() const {

@@ -238,6 +238,8 @@ Machine find_machine(std::string const& name, Arch arch, sim::Options const& sim
     return Machine::from_name(name, arch, simulation);
   } catch (argument_error const& error) {
     throw argument_error(fmt::format("--device: {}", error.what()));
+  } catch (device_error const& error) {
+    throw device_error(fmt::format("--device {}: {}", io::printable(name), error.what()));
   }
 }
 
