@@ -356,7 +356,7 @@ void add_attention_command(Command const& app) {
   extent("--seq-k", o.seq_k, "keys of a sequence (default: as many as queries)");
   command
       .add_option("--head-dim", o.head_dim.value,
-                  "head dim of Q and K (default: that of V, else 64)")
+                  "head dim of Q and K (default: that of V, beside 512 of V 576, else 64)")
       .check(multiple(8, 8, 256, 576));
   command
       .add_option(

@@ -129,13 +129,17 @@ AttentionProblem read_problem(AttentionOptions o) {
   o.kv_heads.otherwise(o.heads.value);
   o.seq_q.otherwise(o.seq_k.value > 0 ? o.seq_k.value : 256);
   o.seq_k.otherwise(o.seq_q.value);
-  o.head_dim.otherwise(o.head_dim_v.value > 0 ? o.head_dim_v.value : 64);
+  o.head_dim.otherwise(o.head_dim_v.value == 512 ? 576
+                       : o.head_dim_v.value > 0  ? o.head_dim_v.value
+                                                 : 64);
   o.head_dim_v.otherwise(o.head_dim.value == 576 ? 512 : o.head_dim.value);
   if ((o.head_dim.value == 576) != (o.head_dim_v.value == 512))
-    throw argument_error(fmt::format(
-        "--head-dim is {} and --head-dim-v is {}; 576 and 512 go together, V being the first "
-        "columns of K, and the others are multiples of 8 from 8 to 256.",
-        o.head_dim.value, o.head_dim_v.value));
+    named_as_said(extents, [&] {
+      throw argument_error(fmt::format(
+          "head_dim is {} and head_dim_v is {}; 576 and 512 go together, V being the first columns "
+          "of K, and the others are multiples of 8 from 8 to 256.",
+          o.head_dim.value, o.head_dim_v.value));
+    });
   if (o.head_dim.value == 576 && !o.v.empty())
     throw argument_error(
         "--v is given and --head-dim is 576; V is the first columns of K then: leave out --v.");

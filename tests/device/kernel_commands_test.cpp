@@ -100,8 +100,8 @@ TEST(KernelCommands, AnswerBadInputWithASentence) {
   };
   expect_refused("gemm --m 0", "--m");
   expect_refused("gemm --m -4", "--m");
-  expect_refused("gemm --dtype f32", "--dtype f32: gemm: in is f32");
-  expect_refused("gemm --out tf32 --trans-b", "--out-type tf32: gemm: out is tf32");
+  expect_refused("gemm --dtype f32", "--dtype is 'f32'; it must be f16, bf16, tf32, e4m3 or e5m2.");
+  expect_refused("gemm --out tf32 --trans-b", "--out-type is 'tf32'; it must be f16, bf16 or f32.");
   expect_refused("gemm --groups 2147483647,1",
                  "--groups 2147483647,1: grouped_gemm: m is 2147483648");
   expect_refused(
@@ -142,7 +142,7 @@ TEST(KernelCommands, AnswerBadInputWithASentence) {
   expect_refused("gemm --scales 1x128,1x128 --split-k 3", "--split-k 3");
   expect_refused("gemm --scales mx", "--scales mx: gemm: block_scale is ue8m0");
   expect_refused("gemm --scales mx --groups 3",
-                 "--scales mx: grouped_gemm: block_scale has a block of 32");
+                 "--scales mx --arch sm90: grouped_gemm: block_scale has a block of 32");
   expect_refused("gemm --scales mx --groups 3 --arch sm100 --in e2m3",
                  "--scales mx: grouped_gemm: block_scale is ue8m0 for each 32; in and in_b must");
   expect_refused("gemm --groups 3 --in e2m1", "--scales is left out; of e2m1 it must be mx or nv");
@@ -174,7 +174,8 @@ TEST(KernelCommands, AnswerBadInputWithASentence) {
                  "attention_sm90 cannot compute it: the device is sm_80");
   expect_refused("attention --causal --window-right 2",
                  "--window-right 2 --causal: attention: window_right is 2 and causal is true");
-  expect_refused("attention --dtype tf32 --heads 4", "--dtype tf32: attention: dtype is tf32");
+  expect_refused("attention --dtype tf32 --heads 4",
+                 "--dtype is 'tf32'; it must be f16, bf16 or e4m3.");
   expect_refused("attention --out-type bf16 --dtype f16",
                  "--dtype f16 --out-type bf16: attention: out is bf16 and dtype is f16");
   expect_refused("attention --fast-sums", "--fast-sums: attention: precise is false");

@@ -166,6 +166,8 @@ TEST(Operands, ThatDisagreeAreNamedByTheirFiles) {
               HasSubstr("--q q.npy --k k.npy: attention: heads is 2 and kv_heads is 3"));
   EXPECT_THAT(refused({"attention", "--q", "odd.npy"}),
               HasSubstr("--q odd.npy: attention: head_dim is 7"));
+  EXPECT_THAT(refused({"attention", "--head-dim", "576", "--v", "q.npy"}),
+              HasSubstr("--head-dim 576 --v q.npy: head_dim is 576 and head_dim_v is 64"));
   EXPECT_THAT(refused({"attention", "--q", "q.npy", "--out-type", "bf16"}),
               HasSubstr("--q q.npy: "));
   EXPECT_THAT(refused({"gemm", "--a", "a.npy", "--b", "b.npy", "--trans-b"}),
