@@ -141,6 +141,13 @@ std::string empty_groups(int groups) {
   return text;
 }
 
+TEST(Operands, WhoseTermsAreBeyondF32AreNotCalledWrong) {
+  TemporaryFolder const folder;
+  for (char const* const beta : {"3e38", "-3e38"})
+    run_json({"gemm", "--m", "64", "--n", "64", "--k", "64", "--alpha", "3e38", "--beta", beta},
+             folder);
+}
+
 TEST(Operands, ThatDisagreeAreNamedByTheirFiles) {
   TemporaryFolder const folder;
   auto const file = [&](char const* name, ElementType type,
