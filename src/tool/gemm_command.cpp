@@ -164,12 +164,19 @@ GemmArguments before_allocation(GemmProblem const& p, GemmOptions const& o,
   return g;
 }
 
+/// Draws the tiles of a choice, where that is asked for.
+void draw_tiles(GemmOptions const& o, GemmArguments const& g, GemmChoice const& choice) {
+  if (o.tiles_drawing.empty()) return;
+  std::string const drawing =
+      chosen_as_asked({{"--draw-tiles", o.tiles_drawing}}, [&] { return draw_tiling(g, choice); });
+  write_output("--draw-tiles", o.tiles_drawing, drawing);
+}
+
 /// Prints the plan of a checked problem.
 void explain(GemmArguments const& g, GemmOptions const& o, Machine const& machine) {
   GemmPlan const plan = chosen_by(
       o, [&](GemmConstraints const& wanted) { return plan_gemm(g, machine.properties(), wanted); });
-  if (!o.tiles_drawing.empty())
-    write_output("--draw-tiles", o.tiles_drawing, draw_tiling(g, plan.chosen()));
+  draw_tiles(o, g, plan.chosen());
   print_plan(plan, machine, o, describe(g, o), [](auto const& c) { return describe(c); });
 }
 
@@ -357,8 +364,7 @@ void run(GemmOptions const& o) {
   GemmChoice const choice = chosen_by(o, [&](GemmConstraints const& wanted) {
     return choose_gemm(arguments, machine.properties(), wanted);
   });
-  if (!o.tiles_drawing.empty())
-    write_output("--draw-tiles", o.tiles_drawing, draw_tiling(arguments, choice));
+  draw_tiles(o, arguments, choice);
   double const milliseconds = checked_launches(machine, o.machine, bar, o.repeat, o.json,
                                                [&] { gemm(machine, arguments, choice); });
   d.data = d_buffer.download();

@@ -290,7 +290,8 @@ void run_grouped_gemm(GroupedGemmCommand const& c) {
                  said("block_scale", "--scales", c.scales), said("m", "--m", extent(c.m)),
                  said("n", "--n", extent(c.n)), said("k", "--k", extent(c.k)),
                  said(p.arguments.grouping == Grouping::k ? "k" : "m", "--groups", c.sizes),
-                 said("groups", "--groups", c.sizes),
+                 said("groups", "--groups", c.sizes), said("b_group_stride", "--n", extent(c.n)),
+                 said("b_group_stride", "--k", extent(c.k)),
                  said("machine", "--arch", machine.is_simulated() ? c.machine.arch : ""),
                  said("grouping", "--grouping", c.grouping)},
                 [&] { check(before, machine.compute_capability()); });

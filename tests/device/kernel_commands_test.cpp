@@ -126,7 +126,7 @@ TEST(KernelCommands, AnswerBadInputWithASentence) {
                  "/nowhere/t.svg: cannot be opened for writing");
   expect_refused(
       "gemm --m 100000 --n 100000 --k 64 --trans-b --explain --tile 128x256 --draw-tiles t.svg",
-      "D is cut into 152881 tiles; at most 4000 are drawn");
+      "--draw-tiles t.svg: gemm: D is cut into 152881 tiles; at most 4000 are drawn");
   expect_refused("gemm --n 255 --trans-a --explain --draw-tiles t.svg",
                  "only gemm_sm90's tiles are drawn");
   expect_refused("gemm --activation tanh", "tanh");
