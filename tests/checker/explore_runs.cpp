@@ -6,10 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <limits>
-#include <stdexcept>
 
 #include "command_line.hpp"
 #include "explore_kernel.hpp"
