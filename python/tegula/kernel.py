@@ -132,7 +132,7 @@ class Kernel(Owner):
                     raise ValueError(f"it has more than {_LONGEST_SOURCE >> 20} MiB")
                 self._text = read.decode()
             except (OSError, TypeError, ValueError) as error:
-                raise ArgumentError(f"Kernel: source is {shown(source)}, which cannot be read ({error}); text or a path is needed.") from None
+                raise ArgumentError(f"Kernel: source is {shown(source)}, which cannot be read ({error}); text of more than one line, or the path of a file, is needed.") from None
             self._file = path.name
             folders.insert(0, str(path.parent.absolute()))
         if "\0" in self._text:

@@ -140,6 +140,8 @@ def test_without_a_compiler() -> None:
     for environment, sentence in (
         ({"PATH": "/nowhere"}, "install g\\+\\+, or set TEGULA_CXX"),
         ({"TEGULA_CXX": "/nowhere/c++"}, "TEGULA_CXX is /nowhere/c\\+\\+, which cannot be run"),
+        ({"TEGULA_CXX": "true"}, "true was run to compile a kernel and wrote no shared library; TEGULA_CXX must be"),
+        ({"TMPDIR": "/nowhere"}, "TMPDIR is '/nowhere', in which a kernel is to be compiled; it must be a folder"),
     ):
         done = subprocess.run([sys.executable, "-c", code], env={**os.environ, **environment}, capture_output=True, text=True)
         assert done.returncode == 1

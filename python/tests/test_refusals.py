@@ -216,7 +216,8 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: Machine("cuda:x"), "the machine's name is 'cuda:x'; it must be sim, cuda, cuda:NUMBER or auto."),
     (lambda: Machine(arch=None), "Machine: arch is None; it must be text."),  # type: ignore[arg-type]
     (lambda: Kernel("struct k;\n", "1k"), "Kernel: name is '1k'; it must be a struct's name."),
-    (lambda: Kernel("/dev/zero", "k"), "Kernel: source is '/dev/zero', which cannot be read (it has more than 16 MiB); text or a path is needed."),
+    (lambda: Kernel("/dev/zero", "k"), "Kernel: source is '/dev/zero', which cannot be read (it has more than 16 MiB); text of more than one line,"),
+    (lambda: Kernel("struct k {};", "k"), "text of more than one line, or the path of a file, is needed."),
     (attention(window={1, 2}), "attention: window is {1, 2}; it must be a pair of integers or None."),
     (lambda: tegula.gemm(TWICE[:32, :32], ROUNDED, out=TWICE[16:48, 16:48]), "they must lie apart."),
     (lambda: Kernel("/nowhere/k.cpp", "k"), "Kernel: source is '/nowhere/k.cpp', which cannot be read"),

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "families.hpp"
+#include "least_time.hpp"
 #include "problem.hpp"
 #include "refused.hpp"
 #include "tegula/device/selection.hpp"
@@ -319,16 +320,7 @@ GemmPlan plan_gemm(GemmArguments const& arguments, DeviceProperties const& prope
   if (plan.candidates.empty() || !plan.candidates.front().refused.empty())
     refuse_all(g, device, why_not);
 
-  GemmCost const& cost = plan.chosen().cost;
-  std::string const bound = cost.tensor >= std::max(cost.l2, cost.dram) ? "the tensor cores"
-                            : cost.l2 >= cost.dram                      ? "L2"
-                                                                        : "memory";
-  plan.reason = fmt::format(
-      "{} is predicted to take the least time: {} tiles in {} wave{}, bound by {}",
-      plan.candidates.front().name, cost.tiles, cost.waves, cost.waves == 1 ? "" : "s", bound);
-  if (plan.candidates.size() > 1 && plan.candidates[1].refused.empty())
-    plan.reason += fmt::format("; the next would take {:.1f} % more",
-                               100 * (plan.candidates[1].choice.cost.total / cost.total - 1));
+  plan.reason = device::least_time(plan.candidates);
   for_each_gemm_family([&]<class F>(F family) {
     if (plan.chosen().kernel != family) return;
     std::string const remark = device::FamilyTraits<F>::remark(g, plan.chosen());

@@ -10,6 +10,7 @@
 
 #include "argument_checker.hpp"
 #include "families.hpp"
+#include "least_time.hpp"
 #include "problem.hpp"
 #include "refused.hpp"
 #include "tegula/device/launch.hpp"
@@ -120,7 +121,7 @@ class GroupedGemmChecker : Checker {
     if (compute_capability == 100) {
       if (scaled())
         refuse_argument(
-            "grouped_gemm: scales is {} and the machine is sm_100; it must be Scales::none, for scales of "
+            "grouped_gemm: scales is {} and the machine is sm_100; it must be none, for scales of "
             "128 are multiplied by sm_90's kernel only.",
             text(*g_.scales));
       return;
@@ -445,16 +446,7 @@ GroupedGemmPlan plan_grouped_gemm(GroupedGemmArguments const& g, DevicePropertie
                      return x.refused.empty() && x.choice.cost.total < y.choice.cost.total;
                    });
   if (candidates.empty() || !candidates.front().refused.empty()) refuse_all(g, device);
-  GroupedGemmCost const& cost = plan.chosen().cost;
-  std::string const bound = cost.tensor >= std::max(cost.l2, cost.dram) ? "the tensor cores"
-                            : cost.l2 >= cost.dram                      ? "L2"
-                                                                        : "memory";
-  plan.reason = fmt::format(
-      "{} is predicted to take the least time: {} tiles in {} wave{}, bound by {}",
-      candidates.front().name, cost.tiles, cost.waves, cost.waves == 1 ? "" : "s", bound);
-  if (candidates.size() > 1 && candidates[1].refused.empty())
-    plan.reason += fmt::format("; the next would take {:.1f} % more",
-                               100 * (candidates[1].choice.cost.total / cost.total - 1));
+  plan.reason = device::least_time(candidates);
   if (plan.chosen().kernel == grouped_gemm_sm90) {
     int const shares = configuration(grouped_gemm_sm90, plan.chosen().configuration).split_k;
     if (shares > 1)

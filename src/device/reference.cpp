@@ -99,7 +99,9 @@ Comparison compare(std::vector<double> const& results, Values const& reference, 
     double const result = results[i], value = reference.value[i], bound = reference.bound[i];
     double error = 0, ratio = 0;
     if (std::isnan(value) || std::isnan(result)) {
-      ratio = std::isnan(value) && std::isnan(result) ? 0 : std::numeric_limits<double>::infinity();
+      bool const right =
+          std::isnan(value) ? std::isnan(result) : std::isfinite(value) && std::isinf(bound);
+      ratio = right ? 0 : std::numeric_limits<double>::infinity();
     } else if (result != value) {
       bool const overflowed =
           std::isinf(result) && (result > 0 ? value + bound >= largest : value - bound <= -largest);

@@ -17,7 +17,8 @@
 // f32, each at most u of a magnitude of |alpha| (1 + mma) S + |beta C| + |bias|. relu has slope 1.
 // gelu and silu have slopes of at most 1.13 and 1.1, and are x/2 (1 + tanh y) with tanh.approx,
 // which errs by 2^-11 relative (PTX ISA), and y and the rest by a few u: |x|/2 (2^-11 |tanh y| + 16
-// u). Then one rounding to the output.
+// u). Then one rounding to the output. Where a term may be beyond f32, whatever comes of that is
+// right: the bound is infinite.
 //
 // With scales, each block of 128 of K is a sum of its own, followed from zero; it and its
 // scales, whose product is rounded, are added to the sum of blocks in f32, one rounding each.
@@ -103,10 +104,13 @@ Values gemm(GemmArguments const& arguments, std::vector<std::int64_t> const& row
             : fp8  ? fp8_error(a.data(), g.in, column, *g.in_b, g.k) + 8 * kU * x.magnitude
                    : products_error(a.data(), g.in, column, *g.in_b, g.k, x.magnitude,
                                     a_subnormal || b_subnormal[static_cast<std::size_t>(j)] != 0);
-        double const error =
-            std::abs(alpha) * error_x +
-            (operations + 0.01) * kU *
-                (std::abs(alpha) * (x.magnitude + error_x) + std::abs(c) + std::abs(bias));
+        double error = std::abs(alpha) * error_x + (operations + 0.01) * kU *
+                                                       (std::abs(alpha) * (x.magnitude + error_x) +
+                                                        std::abs(c) + std::abs(bias));
+        double const terms =
+            std::abs(alpha) * (std::abs(x.sum) + error_x) + std::abs(c) + std::abs(bias);
+        if (std::max(std::abs(alpha), terms) > largest_finite(DType::f32))
+          error = std::numeric_limits<double>::infinity();
         auto const [value, bound] = activated(g.activation, alpha * x.sum + c + bias, error);
         auto const at = row * static_cast<std::size_t>(g.n) + static_cast<std::size_t>(j);
         result.value[at] = value;

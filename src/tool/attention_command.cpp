@@ -22,12 +22,14 @@ namespace {
 constexpr char const* kFooter =
     R"(Q is (batch, seq_q, heads, head_dim), K (batch, seq_k, kv_heads, head_dim), or with --layout bhsd the axes of tokens
 and heads the other way round; V and O are the same with head_dim_v. The batch may be left out. The result is checked
-against float64, within a bound derived from the arithmetic; a result beyond it exits with 1.
+against float64, within a bound derived from the arithmetic. A result beyond it, or a finding of the checker, exits
+with 1.
 
-Query i stands at key i + seq_k - seq_q. --causal hides the keys behind that place, a window those further from it.
-attention_sm80 computes head dims of 32, 64, 96, 128 and 256, equal for K and V, with --causal or without;
-attention_sm90, on an sm_90, everything; of --dtype e4m3, multiples of 16; attention_sm100, on an sm_100, head dims up to 192
-(of V 128), with lengths and pages, but not keys in parts. --explain shows which is chosen and why, and runs nothing.
+The place of query i is key i + seq_k - seq_q. --causal hides the keys behind it, a window those further from it.
+Of the three kernels, attention_sm80 has head dims of 32, 64, 96, 128 and 256, equal for K and V, with --causal or
+without, but no windows, softcap, sinks, lengths or pages. attention_sm90, on an sm_90, has everything; of --dtype e4m3 head dims are
+multiples of 16. attention_sm100, on an sm_100, has head dims up to 192 (of V 128), lengths and pages, but not keys in
+parts. --explain shows which is chosen and why.
 
 Examples:
   tegula attention --seq-q 128 --heads 2 --head-dim 64
@@ -74,37 +76,36 @@ AttentionArguments before_allocation(AttentionProblem const& p, AttentionOptions
   std::string const page_size = s.page_size == 0 ? "" : std::to_string(s.page_size);
   // Queries that nobody counts are as many as keys.
   char const* const keys = o.seq_q.value == 0 && !s.lengths_q ? "seq_q" : "seq_k";
-  named_as_said({said("dtype", "--dtype", o.dtype),
-                 said("out", "--out-type", o.out_type),
-                 said("batch", o.batch, "--batch"),
-                 said("heads", o.heads, "--heads"),
-                 said("kv_heads", o.kv_heads, "--kv-heads"),
-                 said("seq_q", o.seq_q, "--seq-q"),
-                 said("seq_q", "--lengths-q", s.lengths_q),
-                 said("seq_k", o.seq_k, "--seq-k"),
-                 said("seq_k", "--lengths-k", s.lengths_k),
-                 said("seq_k", "--append", s.append),
-                 said(keys, o.seq_k, "--seq-k"),
-                 said(keys, "--lengths-k", s.lengths_k),
-                 said(keys, "--append", s.append),
-                 said("seq_new", "--append", s.append),
-                 said("head_dim", o.head_dim, "--head-dim"),
-                 said("head_dim_v", o.head_dim_v, "--head-dim-v"),
-                 said("page_size", "--page-size", page_size),
-                 said("page_table", "--page-size", page_size),
-                 said("scale", "--scale", number(o.scale)),
-                 said("softcap", "--softcap", number(o.softcap)),
-                 said("window_left", "--window-left", number(o.window_left)),
-                 said("window_right", "--window-right", number(o.window_right)),
-                 said("splits", "--splits", number(o.splits)),
-                 said("q_descale", "--q-descale", o.q_descale),
-                 said("k_descale", "--k-descale", o.k_descale),
-                 said("v_descale", "--v-descale", o.v_descale),
-                 said("sink", "--sink", o.sink),
-                 said("exponential", "--exponential", o.exponential),
-                 {"precise", o.fast_sums ? "--fast-sums" : ""},
-                 {"causal", o.causal ? "--causal" : ""}},
-                [&] { check(a, machine.compute_capability()); });
+  std::vector<Said> all = {
+      said("dtype", "--dtype", o.dtype),
+      said("out", "--out-type", o.out_type),
+      said("seq_q", "--lengths-q", s.lengths_q),
+      said("seq_k", "--lengths-k", s.lengths_k),
+      said("seq_k", "--append", s.append),
+      said(keys, "--seq-k", o.seq_k.value == 0 ? "" : std::to_string(o.seq_k.value)),
+      said(keys, "--lengths-k", s.lengths_k),
+      said(keys, "--append", s.append),
+      said("seq_new", "--append", s.append),
+      said("page_size", "--page-size", page_size),
+      said("page_table", "--page-size", page_size),
+      said("scale", "--scale", number(o.scale)),
+      said("softcap", "--softcap", number(o.softcap)),
+      said("window_left", "--window-left", number(o.window_left)),
+      said("window_right", "--window-right", number(o.window_right)),
+      said("splits", "--splits", number(o.splits)),
+      said("q_descale", "--q-descale", o.q_descale),
+      said("k_descale", "--k-descale", o.k_descale),
+      said("v_descale", "--v-descale", o.v_descale),
+      said("sink", "--sink", o.sink),
+      said("exponential", "--exponential", o.exponential),
+      {"precise", o.fast_sums ? "--fast-sums" : ""},
+      {"causal", o.causal ? "--causal" : ""}};
+  if (!o.dtype) {
+    for (auto const& [option, file] : {std::pair("--q", &o.q), {"--k", &o.k}, {"--v", &o.v}})
+      all.push_back(said("dtype", option, *file));
+  }
+  all.insert(all.begin() + 2, p.extents.begin(), p.extents.end());
+  named_as_said(all, [&] { check(a, machine.compute_capability()); });
   return a;
 }
 
@@ -332,107 +333,135 @@ void add_attention_command(Command const& app) {
       "attention", "Attention forward: O = softmax(scale Q K^T) V, checked against float64");
   command.footer(kFooter);
   AttentionOptions& o = *options;
-  command.add_option("--q", o.q, "Q from FILE.npy or FILE.safetensors:NAME; generated if left out")
+  command.add_option("--q", o.q, "Q, from FILE.npy or FILE.safetensors:NAME; generated if left out")
       .check(file_name());
   command.add_option("--k", o.k, "K, likewise").check(file_name());
   command.add_option("--v", o.v, "V, likewise").check(file_name());
   command
-      .add_option("--layout", o.layout,
-                  "order of the axes batch, sequence, heads, dim in files and in memory")
+      .add_option(
+          "--layout", o.layout,
+          "order of the axes in files and in memory: (batch, sequence, heads, head_dim), or heads "
+          "before sequence")
       .check(one_of({"bshd", "bhsd"}))
       .show_default();
   auto const extent = [&](char const* name, Extent& value, char const* text) {
     command.add_option(name, value.value, text).check(whole_number(1, kMaxExtent));
   };
-  extent("--batch", o.batch, "(1 where no file says it)");
-  extent("--heads", o.heads, "heads of Q and O (1)");
-  extent("--kv-heads", o.kv_heads, "heads of K and V, a divisor of --heads (as many)");
-  extent("--seq-q", o.seq_q, "queries (256)");
-  extent("--seq-k", o.seq_k, "keys (as many as queries)");
-  command.add_option("--head-dim", o.head_dim.value, "of Q and K (that of V, or 64)")
+  extent("--batch", o.batch, "number of sequences (default: as the files have it, else 1)");
+  extent("--heads", o.heads,
+         "heads of Q and O (default: as the files have it, else as many as --kv-heads, else 1)");
+  extent("--kv-heads", o.kv_heads,
+         "heads of K and V, of which --heads is a multiple (default: as many)");
+  extent("--seq-q", o.seq_q, "queries of a sequence (default: as many as keys, else 256)");
+  extent("--seq-k", o.seq_k, "keys of a sequence (default: as many as queries)");
+  command
+      .add_option("--head-dim", o.head_dim.value,
+                  "head dim of Q and K (default: that of V, beside 512 of V 576, else 64)")
       .check(multiple(8, 8, 256, 576));
   command
-      .add_option("--head-dim-v", o.head_dim_v.value,
-                  "of V and O (that of Q and K; of 576, 512: V is the first columns of K)")
+      .add_option(
+          "--head-dim-v", o.head_dim_v.value,
+          "head dim of V and O (default: that of Q and K; beside 576 it is 512, and V the first "
+          "columns of K)")
       .check(multiple(8, 8, 256, 512));
-  command.add_text("--dtype", o.dtype,
-                   "f16, bf16 or e4m3, to which files are rounded (that of the files, or bf16)");
-  command.add_text("--out-type", o.out_type, "of O: f16 or bf16 (bf16 of e4m3, else --dtype)");
-  command.add_option("--scale", o.scale, "of Q K^T (1 / sqrt(head_dim))").check(positive_number());
-  command.add_flag("--causal", o.causal, "query i sees keys up to i + seq_k - seq_q");
+  command.add_text(
+      "--dtype", o.dtype,
+      "type of Q, K and V: f16, bf16 or e4m3, to which files of another type are rounded "
+      "(default: that of the files, else bf16)");
+  command.add_text("--out-type", o.out_type,
+                   "type of O: f16 or bf16 (default: --dtype; bf16 where that is e4m3)");
+  command.add_option("--scale", o.scale, "factor of Q K^T (default: 1 / sqrt(head_dim))")
+      .check(positive_number());
+  command.add_flag("--causal", o.causal,
+                   "query i sees the keys up to i + seq_k - seq_q, which is its place");
   auto const window = [&](char const* name, std::optional<int>& keys, char const* text) {
     command.add_option(name, keys, text).check(whole_number(0, kMostInt));
   };
-  window("--window-left", o.window_left, "keys before a query's place that it sees (all)");
-  window("--window-right", o.window_right, "keys behind it (all; with --causal none)");
-  command.add_flag("--fast-sums", o.fast_sums,
-                   "of e4m3: sums over keys have the tensor core's 13 bits (f32), which is faster "
-                   "and loses the mean of many values");
-  command.add_option("--softcap", o.softcap, "a score s becomes softcap tanh(s / softcap) (no cap)")
+  window("--window-left", o.window_left,
+         "how many keys before its place a query sees (default: all)");
+  window("--window-right", o.window_right,
+         "how many keys behind its place a query sees (default: all; with --causal none)");
+  command.add_flag(
+      "--fast-sums", o.fast_sums,
+      "of e4m3: leave sums over keys to the tensor core, which keeps 13 bits of them. Faster, "
+      "and less exact the more keys there are (default: in f32)");
+  command
+      .add_option("--softcap", o.softcap,
+                  "make a score s softcap tanh(s / softcap) (default: no cap)")
       .check(positive_number());
   command
       .add_option(
           "--sink", o.sink,
-          "one more score for every row of a head, without a value: (heads) from FILE.npy or "
-          "FILE.safetensors:NAME, as f32")
+          "a number for each head, (heads) of f32, which every row of the head has as one more score, "
+          "without a value: from such a file")
       .check(file_name());
   auto const factors = [&](char const* name, std::string& file, char const* operand) {
     command
-        .add_option(name, file,
-                    fmt::format("what {} of e4m3 is to be multiplied with: (batch, kv_heads) from "
-                                "FILE.npy or FILE.safetensors:NAME, as f32",
-                                operand))
+        .add_option(
+            name, file,
+            fmt::format(
+                "factors of {} where it is e4m3: (batch, kv_heads) of f32, from such a file",
+                operand))
         .check(file_name());
   };
   factors("--q-descale", o.q_descale, "Q");
   factors("--k-descale", o.k_descale, "K");
   factors("--v-descale", o.v_descale, "V");
   command
-      .add_option("--exponential", o.exponential,
-                  "ex2: the hardware's approximation; polynomial: the same bits on every machine")
+      .add_option(
+          "--exponential", o.exponential,
+          "how exponentials are computed: ex2, by the GPU's instruction; polynomial, with the same bits on "
+          "every machine")
       .check(one_of({"ex2", "polynomial"}))
       .show_default();
-  command.add_text("--lengths-q", o.sequences.lengths_q,
-                   "queries of each sequence, A,B,...: packed one sequence after the other");
+  command.add_text(
+      "--lengths-q", o.sequences.lengths_q,
+      "how many queries each sequence has, such as 130,1,5; Q has one sequence behind the other");
   command.add_text(
       "--lengths-k", o.sequences.lengths_k,
-      "keys of each, A,B,...: of a cache, or with --lengths-q and without pages packed");
+      "how many keys each sequence has. K and V are a cache of which a sequence uses its first keys; "
+      "with --lengths-q, without --append and --page-size, one sequence lies behind the other");
   command.add_text(
       "--append", o.sequences.append,
-      "new keys of each, A,B,...: appended to the cache behind --lengths-k, by a kernel "
-      "before");
+      "how many new keys each sequence gets, behind its --lengths-k: another kernel writes them to the "
+      "cache first");
   command
-      .add_option(
-          "--page-size", o.sequences.page_size,
-          "tokens of a page: K and V lie in shuffled pages of 16, 32, 64 or a multiple of 128")
+      .add_option("--page-size", o.sequences.page_size,
+                  "lay K and V in pages of so many tokens, in shuffled order")
       .check(page_size());
   command
-      .add_option("--splits", o.splits,
-                  "parts in which CTAs compute the keys of few queries (as many as are best)")
+      .add_option(
+          "--splits", o.splits,
+          "into how many parts keys are divided among CTAs, for few queries (default: as is predicted to be "
+          "best)")
       .check(whole_number(1, kMostSplits));
   command.add_option("--output", o.output, "write O to FILE.npy or FILE.safetensors:NAME")
       .check(file_name());
-  command.add_option("--lse", o.lse, "write the log-sum-exp, (batch, heads, seq_q) f32")
+  command
+      .add_option("--lse", o.lse,
+                  "write the log-sum-exp, (batch, heads, seq_q) of f32, to such a file")
       .check(file_name());
   add_repeat(command, o.repeat, o.machine);
   command.add_flag(
       "--explain", o.explain,
-      "print the configurations that could compute the problem, what each is estimated to cost "
-      "and why one is chosen, and run nothing; with --lines those that could not, too");
+      "run nothing: print the configurations that could compute the problem, what each is estimated to "
+      "cost, and why one is chosen; with --lines also those that could not, and why");
   command
       .add_option(
           "--kernel", o.choice.kernel,
-          "sm100, sm90 or sm80 (the newest that computes the problem and that this build has)")
+          "the generation that the kernel is written for (default: the newest of this build that computes the "
+          "problem)")
       .check(one_of({"sm100", "sm90", "sm80"}))
       .group("choice");
   command
       .add_option(
           "--config", o.choice.configuration,
-          "index of its configuration, as --explain and `tegula info` show; of attention_sm90's without --kernel")
+          "number of the configuration, as --explain and `tegula info` show it: of attention_sm90 where "
+          "--kernel is left out")
       .check(whole_number(0, kMostInt))
       .group("choice");
   add_machine_options(command, o.machine);
-  command.add_flag("--lines", o.lines, "what a simulated machine counted, by source line");
+  command.add_flag("--lines", o.lines, "print what the simulated GPU counted, by source line");
   command.add_flag("--json", o.json, "print one JSON object");
   command.callback([options] { run(*options); });
 }

@@ -79,7 +79,7 @@ void require_positive(char const* option, std::string const& file, Operand const
 
 AttentionProblem read_problem(AttentionOptions o) {
   std::optional<DType> type;
-  if (o.dtype) type = parse_dtype("--dtype", *o.dtype);
+  if (o.dtype) type = parse_dtype("--dtype", *o.dtype, {DType::f16, DType::bf16, DType::e4m3});
   if (o.q.empty() && o.k.empty() && o.v.empty() && !type) type = DType::bf16;
   bool const heads_first = o.layout == "bhsd";
 
@@ -119,20 +119,27 @@ AttentionProblem read_problem(AttentionOptions o) {
     if (operand != &factors[2]) require_positive(option, *file, **operand);
   }
   std::optional<DType> out;
-  if (o.out_type) out = parse_dtype("--out-type", *o.out_type);
+  if (o.out_type) out = parse_dtype("--out-type", *o.out_type, {DType::f16, DType::bf16});
   Sequences::Lengths const of_sequences = lengths(o);
+  std::vector<Said> const extents = {said(o.batch),     said(o.heads), said(o.kv_heads),
+                                     said(o.seq_q),     said(o.seq_k), said(o.head_dim),
+                                     said(o.head_dim_v)};
   o.batch.otherwise(1);
   o.heads.otherwise(o.kv_heads.value > 0 ? o.kv_heads.value : 1);
   o.kv_heads.otherwise(o.heads.value);
   o.seq_q.otherwise(o.seq_k.value > 0 ? o.seq_k.value : 256);
   o.seq_k.otherwise(o.seq_q.value);
-  o.head_dim.otherwise(o.head_dim_v.value > 0 ? o.head_dim_v.value : 64);
+  o.head_dim.otherwise(o.head_dim_v.value == 512 ? 576
+                       : o.head_dim_v.value > 0  ? o.head_dim_v.value
+                                                 : 64);
   o.head_dim_v.otherwise(o.head_dim.value == 576 ? 512 : o.head_dim.value);
   if ((o.head_dim.value == 576) != (o.head_dim_v.value == 512))
-    throw argument_error(fmt::format(
-        "--head-dim is {} and --head-dim-v is {}; 576 and 512 go together, V being the first "
-        "columns of K, and the others are multiples of 8 from 8 to 256.",
-        o.head_dim.value, o.head_dim_v.value));
+    named_as_said(extents, [&] {
+      throw argument_error(fmt::format(
+          "head_dim is {} and head_dim_v is {}; 576 and 512 go together, V being the first columns "
+          "of K, and the others are multiples of 8 from 8 to 256.",
+          o.head_dim.value, o.head_dim_v.value));
+    });
   if (o.head_dim.value == 576 && !o.v.empty())
     throw argument_error(
         "--v is given and --head-dim is 576; V is the first columns of K then: leave out --v.");
@@ -198,7 +205,8 @@ AttentionProblem read_problem(AttentionOptions o) {
           or_empty(factors[2], DType::f32, {}),
           shape_of_o,
           sequences,
-          with_defaults(arguments)};
+          with_defaults(arguments),
+          extents};
 }
 
 AttentionArguments with_addresses(AttentionProblem const& p, AttentionAddresses const& at) {

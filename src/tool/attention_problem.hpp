@@ -44,6 +44,7 @@ struct AttentionProblem {
   std::vector<std::int64_t> shape_of_o;
   std::shared_ptr<Sequences const> sequences;
   AttentionArguments arguments;  ///< with defaults; of pointers, those to `sequences`
+  std::vector<Said> extents;     ///< who said them
 };
 
 AttentionProblem read_problem(AttentionOptions o);

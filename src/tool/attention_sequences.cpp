@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <limits>
 #include <random>
 
+#include "options.hpp"
 #include "tegula/device/error.hpp"
 #include "tegula/io/text.hpp"
 
@@ -32,16 +32,13 @@ std::int32_t const* there(Buffer<std::int32_t> const& table) {
 Accepted page_size() {
   std::string const sizes = "16, 32, 64 or a multiple of 128";
   return {[=](std::string const& text) {
-            int size = 0;
-            auto const [rest, error] =
-                std::from_chars(text.data(), text.data() + text.size(), size);
-            bool const number = error == std::errc() && rest == text.data() + text.size();
-            if (number && size > 0 && (size == 16 || size == 32 || size == 64 || size % 128 == 0))
+            std::int64_t const size = spelled<std::int64_t>(text).value_or(0);
+            if (size > 0 && size <= kMaxExtent &&
+                (size == 16 || size == 32 || size == 64 || size % 128 == 0))
               return std::string();
-            return fmt::format("{} is not {} up to {}", io::in_quotes(text), sizes,
-                               std::numeric_limits<int>::max());
+            return fmt::format("{} is not {} up to {}", io::in_quotes(text), sizes, kMaxExtent);
           },
-          sizes};
+          "16,32,64,128,256,.."};
 }
 
 std::vector<std::int64_t> parse_lengths(char const* option, std::string const& text) {

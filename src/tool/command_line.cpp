@@ -30,11 +30,11 @@ usage_error no_command(CLI::App const& app, std::string const& word) {
 
 /// What the option takes, for the sentence that answers a value that is missing or one too many:
 /// what its check says that '' is not, or its description.
-std::string taken_by(CLI::Option& option) {
+std::string taken_by(CLI::Option const& option) {
   constexpr std::string_view kIsNot = "'' is not ", kNor = ", nor ";
   try {
     std::string text;
-    std::string refused = (*option.get_validator(0))(text);
+    std::string refused = (*const_cast<CLI::Option&>(option).get_validator(0))(text);
     if (auto const nor = refused.find(kNor); nor != std::string::npos)
       refused.replace(nor, kNor.size(), " or ");
     if (refused.starts_with(kIsNot)) return refused.substr(kIsNot.size());
@@ -94,24 +94,59 @@ usage_error refusal(CLI::ParseError const& error, CLI::App& app,
   return refused(text);
 }
 
-/// Flags have no value: the parser would take --json=no, and --json=2 for yes.
-void refuse_values_of_flags(CLI::App const& app, std::vector<std::string> const& arguments) {
+/// What the parser would take for something else: a value of a flag, which has none (--json=no, and
+/// --json=2 for yes), and an empty value behind a '=' or where it may be left out, for none.
+void refuse_values_that_get_lost(CLI::App const& app, std::vector<std::string> const& arguments) {
   if (arguments.empty()) return;
   CLI::App const* command = nullptr;
   for (CLI::App const* const each : app.get_subcommands({}))
     if (each->get_name() == arguments[0]) command = each;
-  for (std::string const& argument : arguments) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    std::string const& argument = arguments[i];
     if (argument == "--") return;
+    if (!argument.starts_with("-")) continue;
     auto const equals = argument.find('=');
-    if (!argument.starts_with("-") || equals == std::string::npos) continue;
     std::string const name = argument.substr(0, equals);
     CLI::Option const* option = app.get_option_no_throw(name);
     if (option == nullptr && command != nullptr) option = command->get_option_no_throw(name);
-    if (option == nullptr || option->get_items_expected_max() != 0) continue;
-    throw usage_error(fmt::format("{}: {} is given, and it takes no value", name,
-                                  io::in_quotes(argument.substr(equals + 1))));
+    if (option == nullptr) continue;
+    bool const behind_equals = equals != std::string::npos;
+    if (option->get_items_expected_max() == 0) {
+      if (behind_equals)
+        throw usage_error(fmt::format("{}: {} is given, and it takes no value", name,
+                                      io::in_quotes(argument.substr(equals + 1))));
+      continue;
+    }
+    bool const may_be_left_out = option->get_items_expected_min() == 0;
+    if (behind_equals ? equals + 1 == argument.size()
+                      : may_be_left_out && i + 1 < arguments.size() && arguments[i + 1].empty())
+      throw usage_error(fmt::format("{}: '' is given; it takes{}: {}", name,
+                                    may_be_left_out ? " nothing, or a value" : "",
+                                    taken_by(*option)));
   }
 }
+
+/// Help of which descriptions are as wide as a terminal at most, beside their options.
+class Formatter : public CLI::Formatter {
+  static constexpr std::size_t kWidth = 118;
+
+  std::string make_option_desc(CLI::Option const* option) const override {
+    std::istringstream words(option->get_description());
+    std::string text;
+    std::size_t line = 0;  // its width
+    for (std::string word; words >> word; line += word.size()) {
+      if (line + 1 + word.size() > kWidth - get_column_width()) {
+        text += "\n";
+        line = 0;
+      } else if (line > 0) {
+        text += " ";
+        ++line;
+      }
+      text += word;
+    }
+    return text;
+  }
+};
 
 template <class T> struct NumberOf { using type = T; };
 template <class T> struct NumberOf<std::optional<T>> { using type = T; };
@@ -141,9 +176,9 @@ CLI::Option* add_number(CLI::App& app, std::string const& names, T& value,
 }  // namespace
 
 Option Option::check(Accepted accepted) const {
+  option_->type_name(accepted.description);
   option_->check(CLI::Validator(
-      [refuses = std::move(accepted.refusal)](std::string& text) { return refuses(text); },
-      std::move(accepted.description)));
+      [refuses = std::move(accepted.refusal)](std::string& text) { return refuses(text); }, ""));
   return *this;
 }
 Option Option::required() const {
@@ -216,6 +251,7 @@ Option Command::add_drawing(std::string const& name, std::string& path,
 CommandLine::CommandLine(std::string const& description, std::string const& name)
     : Command(nullptr), owned_(std::make_unique<CLI::App>(description, name)) {
   app_ = owned_.get();
+  app_->formatter(std::make_shared<Formatter>());
 }
 CommandLine::~CommandLine() = default;
 
@@ -227,7 +263,7 @@ std::string CommandLine::help() const { return app_->help(); }
 std::optional<std::string> CommandLine::run_command(
     std::vector<std::string> const& arguments) const {
   app_->require_subcommand(0, 1);
-  refuse_values_of_flags(*app_, arguments);
+  refuse_values_that_get_lost(*app_, arguments);
   try {
     app_->parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
     if (!app_->get_subcommands().empty()) return std::nullopt;

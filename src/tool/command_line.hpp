@@ -26,7 +26,7 @@ struct usage_error : std::invalid_argument {
 struct Accepted {
   std::function<std::string(std::string const& text)>
       refusal;              ///< a sentence, empty where it accepts the text
-  std::string description;  ///< in --help
+  std::string description;  ///< of what it accepts, in --help: "N", "FILE", "{last|first}"
 };
 
 /// An option of a command, which lives as long as the command line. Each function returns the

@@ -96,10 +96,19 @@ CompiledKernel compile_for(std::optional<std::string> const& said, FamilyId fami
   }
 }
 
+/// kernels_named(), with the argument in front of why there are none.
+std::vector<NamedKernel> kernels_asked_for(std::string const& config) {
+  try {
+    return kernels_named(config);
+  } catch (argument_error const& error) {
+    throw argument_error(fmt::format("CONFIG: {}", error.what()));
+  }
+}
+
 void run(Options const& options) {
   std::string const arch = arch_or_default("--arch", options.arch);
   ordered_json all = ordered_json::array();
-  for (auto const& [family, configuration] : kernels_named(options.config)) {
+  for (auto const& [family, configuration] : kernels_asked_for(options.config)) {
     CompiledKernel const kernel = compile_for(options.arch, family, configuration, arch);
     if (!kernel.not_kept.empty()) throw device_error(kernel.not_kept);
     if (options.json) {
@@ -118,16 +127,18 @@ void add_compile_command(Command const& app) {
   Command const command =
       app.add_command("compile", "Compile kernels for a GPU ahead of time, into the kernel cache");
   command.footer(
-      "Needs NVRTC, and no GPU. Without a GPU or --arch the code is for sm_90a.\n\n"
+      "Needs NVRTC, and no GPU.\n\n"
       "Examples:\n"
       "  tegula compile 'gemm_sm90 bf16->bf16'\n"
       "  tegula compile attention_sm90 --arch sm_90a --json");
   command
       .add_option(
           "CONFIG", options->config,
-          "the name of a kernel as 'tegula info' prints it, or the words that names begin with")
+          "the name of a kernel, as `tegula info` prints it, or its first words: all that begin so")
       .required();
-  command.add_text("--arch", options->arch, "the GPU's architecture, as sm_90a");
+  command.add_text(
+      "--arch", options->arch,
+      "the GPU's architecture, such as sm_90a (default: that of the GPU, else sm_90a)");
   command.add_flag("--json", options->json, "print one JSON array");
   command.callback([options] { run(*options); });
 }

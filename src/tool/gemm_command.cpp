@@ -28,14 +28,14 @@ constexpr char const* kFooter =
     R"(A is (m, k), or (k, m) with --trans-a; B is (k, n), or (n, k) with --trans-b; C and D are (m, n); bias is (n).
 With --batch each of A, B, C and D has one axis more, in front; a file of A, B or C without it serves all batches.
 Every array is dense and row-major. D = activation(alpha scale_a scale_b A B + beta C + bias) is checked against
-float64, within a bound derived from the arithmetic; a result beyond it exits with 1.
+float64, within a bound derived from the arithmetic. A result beyond it, or a finding of the checker, exits with 1.
 
-With --scales 1x128,... or --groups the operands are generated, B is (n, k), and D = A B^T, or with --beta 1
-D = A B^T + C, for each group. With --scales mx or nv (sm_100) B is (n, k), and A and B are quantised from files or
-generated values.
+With --groups, or --scales 1x128,128x128 or 1x128,1x128, operands are generated, B is (n, k), and D = A B^T, or with
+--beta 1 D = A B^T + C, for each group. With --scales mx or nv (sm_100) B is (n, k), and A and B are quantised: the
+values of files, or generated ones.
 
-The kernel and its configuration are chosen by a model of the GPU. --explain shows what was weighed, and runs nothing;
-the options under "choice" decide parts of it by hand.
+The kernel and its configuration are chosen by a model of the GPU, which --explain shows; the options under "choice"
+decide parts of it by hand.
 
 Examples:
   tegula gemm --m 512 --n 512 --k 256
@@ -154,20 +154,29 @@ GemmArguments before_allocation(GemmProblem const& p, GemmOptions const& o,
       with_addresses(p, o,
                      {somewhere(1), somewhere(2), somewhere(3), somewhere(4), somewhere(5),
                       static_cast<float const*>(somewhere(6)), somewhere(7), somewhere(8)});
-  named_as_said({said("in", "--dtype", o.dtype), said("in_b", "--in-b", o.dtype_b),
-                 said("out", "--out-type", o.out_type), said("block_scale", "--scales", o.scales),
-                 said("m", o.m, "--m"), said("n", o.n, "--n"), said("k", o.k, "--k"),
-                 said("batch", o.batch, "--batch")},
-                [&] { check(g, machine.compute_capability()); });
+  std::vector<Said> all = {said("in", "--dtype", o.dtype), said("in_b", "--in-b", o.dtype_b),
+                           said("out", "--out-type", o.out_type),
+                           said("block_scale", "--scales", o.scales)};
+  if (!o.dtype) all.push_back(said("in", "--a", o.a));
+  if (!o.dtype && !o.dtype_b) all.push_back(said("in_b", "--b", o.b));
+  all.insert(all.end(), p.extents.begin(), p.extents.end());
+  named_as_said(all, [&] { check(g, machine.compute_capability()); });
   return g;
+}
+
+/// Draws the tiles of a choice, where that is asked for.
+void draw_tiles(GemmOptions const& o, GemmArguments const& g, GemmChoice const& choice) {
+  if (o.tiles_drawing.empty()) return;
+  std::string const drawing =
+      chosen_as_asked({{"--draw-tiles", o.tiles_drawing}}, [&] { return draw_tiling(g, choice); });
+  write_output("--draw-tiles", o.tiles_drawing, drawing);
 }
 
 /// Prints the plan of a checked problem.
 void explain(GemmArguments const& g, GemmOptions const& o, Machine const& machine) {
   GemmPlan const plan = chosen_by(
       o, [&](GemmConstraints const& wanted) { return plan_gemm(g, machine.properties(), wanted); });
-  if (!o.tiles_drawing.empty())
-    write_output("--draw-tiles", o.tiles_drawing, draw_tiling(g, plan.chosen()));
+  draw_tiles(o, g, plan.chosen());
   print_plan(plan, machine, o, describe(g, o), [](auto const& c) { return describe(c); });
 }
 
@@ -355,8 +364,7 @@ void run(GemmOptions const& o) {
   GemmChoice const choice = chosen_by(o, [&](GemmConstraints const& wanted) {
     return choose_gemm(arguments, machine.properties(), wanted);
   });
-  if (!o.tiles_drawing.empty())
-    write_output("--draw-tiles", o.tiles_drawing, draw_tiling(arguments, choice));
+  draw_tiles(o, arguments, choice);
   double const milliseconds = checked_launches(machine, o.machine, bar, o.repeat, o.json,
                                                [&] { gemm(machine, arguments, choice); });
   d.data = d_buffer.download();
@@ -396,54 +404,70 @@ void add_gemm_command(Command const& app) {
       "Multiply matrices: D = activation(alpha A B + beta C + bias), checked against float64");
   command.footer(kFooter);
   GemmOptions& o = *options;
-  command.add_option("--a", o.a, "A from FILE.npy or FILE.safetensors:NAME; generated if left out")
+  command.add_option("--a", o.a, "A, from FILE.npy or FILE.safetensors:NAME; generated if left out")
       .check(file_name());
   command.add_option("--b", o.b, "B, likewise").check(file_name());
-  command.add_option("--c", o.c, "C, likewise; --beta is then 1 unless given").check(file_name());
-  command.add_option("--bias", o.bias, "a row that is added to every row of D").check(file_name());
+  command.add_option("--c", o.c, "C, likewise; if left out, generated where --beta is not 0")
+      .check(file_name());
+  command
+      .add_option("--bias", o.bias,
+                  "a row of n elements that is added to every row of D, from such a file")
+      .check(file_name());
   auto const extent = [&](char const* name, Extent& value, char const* text) {
     command.add_option(name, value.value, text).check(whole_number(1, kMaxExtent));
   };
-  extent("--m", o.m, "rows of D (256 where no file says it)");
-  extent("--n", o.n, "columns of D (256)");
-  extent("--k", o.k, "columns of A, rows of B (256)");
-  extent("--batch", o.batch, "matrices, each multiplied for itself (1)");
+  extent("--m", o.m, "rows of D (default: as the files have it, else 256)");
+  extent("--n", o.n, "columns of D (likewise)");
+  extent("--k", o.k, "columns of A, which are the rows of B (likewise)");
+  extent("--batch", o.batch,
+         "number of products, each of its own matrices (default: as the files have it, else 1)");
   command.add_text(
       "--dtype,--in", o.dtype,
-      "of A and B, to which files are rounded: f16, bf16, tf32, e4m3, e5m2, or with --scales mx or nv "
-      "e2m1, with mx e2m3 or e3m2 (that of the files, or bf16; with mx e4m3, with nv e2m1)");
+      "type of A and B: f16, bf16, tf32, e4m3 or e5m2; with --scales mx e4m3, e5m2, e2m3, e3m2 or "
+      "e2m1; with nv e2m1. Files of another type are rounded to it. (Default: that of the files, else "
+      "bf16; with mx e4m3, with nv e2m1)");
   command.add_text(
       "--in-b", o.dtype_b,
-      "of B, where it is not A's: of fp8, or with --scales mx of 8, 6 and 4 bits (beside an fp8 A that of its file)");
-  command.add_text("--out-type,--out", o.out_type,
-                   "of D, C and bias: f16, bf16 or f32 (that of A; f32 of tf32, bf16 of fp8)");
+      "type of B where it is not A's: both of e4m3 and e5m2, or with --scales mx any two of its types "
+      "(default: A's; beside A of fp8 that of B's file)");
+  command.add_text(
+      "--out-type,--out", o.out_type,
+      "type of D, C and bias: f16, bf16 or f32 (default: A's; f32 where A is tf32, bf16 where it "
+      "has 8 bits or fewer)");
   command.add_flag("--trans-a", o.trans_a, "A is stored as (k, m)");
   command.add_flag("--trans-b", o.trans_b, "B is stored as (n, k)");
-  command.add_option("--alpha", o.alpha).check(real_number()).show_default();
-  command.add_option("--beta", o.beta, "(1 with --c, else 0)").check(real_number());
-  command
-      .add_option("--scale-a", o.scale_a,
-                  "a factor, read by the kernel from memory, as fp8 has of a tensor")
+  command.add_option("--alpha", o.alpha, "factor of A B").check(real_number()).show_default();
+  command.add_option("--beta", o.beta, "factor of C (default: 1 with --c, else 0)")
       .check(real_number());
-  command.add_option("--scale-b", o.scale_b, "likewise").check(real_number());
   command
-      .add_option("--scales", o.scales,
-                  "of fp8's blocks of 128 of k: 1x128,128x128 (a row of A, 128 columns of B) or "
-                  "1x128,1x128; on sm_100 of blocks of a row: mx (ue8m0 for each 32) or nv (ue4m3 "
-                  "for each 16); B is then (n, k)")
+      .add_option(
+          "--scale-a", o.scale_a,
+          "the scale of A, by which fp8 tensors stand for larger numbers: one more factor of A B, "
+          "which the kernel reads from memory")
+      .check(real_number());
+  command.add_option("--scale-b", o.scale_b, "the scale of B, likewise").check(real_number());
+  command
+      .add_option(
+          "--scales", o.scales,
+          "scales of blocks along k; B is then (n, k). Of fp8, blocks of 128: 1x128,128x128 (a scale "
+          "for each row of A, and for 128 columns of B) or 1x128,1x128 (for each column of B). On "
+          "sm_100: mx (ue8m0 for each 32 elements) or nv (ue4m3 for each 16). none: the kernel of "
+          "groups, without scales")
       .check(one_of({"none", "1x128,128x128", "1x128,1x128", "mx", "nv"}));
   command.add_text(
       "--groups", o.groups,
-      "the rows of each group, which has a B (n, k) of its own: 300,0,17; with --grouping "
-      "k its columns");
+      "multiply groups, each with a B of its own, (n, k): how many rows of A each has, such as 300,0,17; "
+      "with --grouping k how many columns");
   command
-      .add_option("--grouping", o.grouping,
-                  "contiguous (groups' rows follow each other), masked (--m rows for each) or k "
-                  "(contiguous)")
+      .add_option(
+          "--grouping", o.grouping,
+          "what belongs to a group of --groups: contiguous, rows behind those of the group before; "
+          "masked, the first rows of a matrix of --m rows; k, columns of A and B (default: "
+          "contiguous)")
       .check(one_of({"contiguous", "masked", "k"}));
   command
       .add_option("--activation", o.activation,
-                  "of each element of D: none, relu, gelu (by tanh) or silu")
+                  "a function of each element of D; gelu is the form with tanh")
       .check(one_of({"none", "relu", "gelu", "silu"}))
       .show_default();
   command.add_option("--output", o.output, "write D to FILE.npy or FILE.safetensors:NAME")
@@ -451,46 +475,51 @@ void add_gemm_command(Command const& app) {
   add_repeat(command, o.repeat, o.machine);
   command.add_flag(
       "--explain", o.explain,
-      "print the configurations that could compute the problem, what each is predicted to take and why "
-      "one is chosen, and run nothing; with --lines those that could not, too");
+      "run nothing: print the configurations that could compute the problem, the time predicted for each, "
+      "and why one is chosen; with --lines also those that could not, and why");
   command
       .add_option(
           "--draw-tiles", o.tiles_drawing,
-          "draw D as gemm_sm90 cuts it into tiles, each in the colour of its wave, as SVG; with "
-          "--explain, too")
+          "draw, as SVG, how gemm_sm90 cuts D into tiles, each in the colour of its wave; also with "
+          "--explain")
       .check(own_file_name());
   command.add_flag(
       "--measure", o.measure,
-      "on a GPU: time every configuration that could compute the problem, --repeat launches of each, "
-      "beside what is predicted");
+      "on a GPU: time every configuration that could compute the problem, by --repeat launches of each, "
+      "and print that beside the predicted time");
   auto const choice = [&](char const* name, auto& value, char const* text) {
     return command.add_option(name, value, text).group("choice");
   };
-  choice("--kernel", o.choice.kernel, "sm100, sm90 or sm80")
+  choice("--kernel", o.choice.kernel, "the generation that the kernel is written for")
       .check(one_of({"sm100", "sm90", "sm80"}));
   choice("--config", o.choice.configuration,
-         "index of gemm_sm90's configuration, as --explain and `tegula info` show")
+         "number of the configuration, as --explain and `tegula info` show it; one of gemm_sm80's "
+         "needs --kernel sm80")
       .check(whole_number(0, kMostInt));
-  choice("--schedule", o.choice.schedule, "basic, cooperative or pingpong")
+  choice("--schedule", o.choice.schedule, "how the warpgroups of gemm_sm90 share tiles")
       .check(one_of({"basic", "cooperative", "pingpong"}));
   command
       .add_text("--tile", o.choice.tile,
-                "rows and columns of D that a CTA computes at a time: 128x256")
+                "rows and columns of D that a CTA computes at a time, such as 128x256")
       .group("choice");
-  command.add_text("--cluster", o.choice.cluster, "CTAs of a cluster along m and n: 2x1")
+  command
+      .add_text("--cluster", o.choice.cluster, "CTAs of a cluster along m and along n, such as 2x1")
       .group("choice");
-  choice("--split-k", o.choice.split_k, "CTAs that share k").check(whole_number(1, kMostInt));
-  choice("--raster", o.choice.raster, "the axis that tiles follow each other along: m or n")
+  choice("--split-k", o.choice.split_k,
+         "number of CTAs that share a tile, each computing a part of k")
+      .check(whole_number(1, kMostInt));
+  choice("--raster", o.choice.raster, "the axis of D along which tiles follow each other")
       .check(one_of({"m", "n"}));
-  choice("--group", o.choice.group, "tiles across that axis, side by side")
+  choice("--group", o.choice.group,
+         "how many tiles side by side, across that axis, come before the next ones along it")
       .check(whole_number(1, kMostInt));
   choice(
       "--widths", o.choice.widths,
-      "of gemm_sm90's tiles: one, or two where the longest share of a cluster is then shorter (left out: "
-      "where that is predicted to pay)")
+      "how many widths the tiles of gemm_sm90 have: one, or two (some narrower, where that shortens the "
+      "longest share of a cluster; default: two where that is predicted to be faster)")
       .check(one_of({"one", "two"}));
   add_machine_options(command, o.machine);
-  command.add_flag("--lines", o.lines, "what a simulated machine counted, by source line");
+  command.add_flag("--lines", o.lines, "print what the simulated GPU counted, by source line");
   command.add_flag("--json", o.json, "print one JSON object");
   command.callback([options] { run(*options); });
 }

@@ -20,7 +20,13 @@ DType parse_operand_type(char const* option, std::string const& name, bool scale
   constexpr DType small[] = {DType::e2m1, DType::e2m3, DType::e3m2};
   auto const* const type = std::find_if(std::begin(small), std::end(small),
                                         [&](DType t) { return name == to_string(t); });
-  if (type == std::end(small)) return parse_dtype(option, name);
+  if (type == std::end(small) && scaled)
+    return parse_dtype(option, name,
+                       {DType::e4m3, DType::e5m2, DType::e2m3, DType::e3m2, DType::e2m1},
+                       "with --scales mx or nv ");
+  if (type == std::end(small))
+    return parse_dtype(option, name,
+                       {DType::f16, DType::bf16, DType::tf32, DType::e4m3, DType::e5m2});
   if (scaled) return *type;
   throw argument_error(fmt::format("{} is {} and --scales is left out; of {} it must be mx{}.",
                                    option, name, name, *type == DType::e2m1 ? " or nv" : ""));
@@ -38,7 +44,8 @@ GemmProblem read_problem(GemmOptions o) {
   bool const scaled = has_block_scales(o);
   if (o.dtype) in = parse_operand_type("--dtype", *o.dtype, scaled);
   if (o.dtype_b) in_b = parse_operand_type("--in-b", *o.dtype_b, scaled);
-  if (o.out_type) out = parse_dtype("--out-type", *o.out_type);
+  if (o.out_type)
+    out = parse_dtype("--out-type", *o.out_type, {DType::f16, DType::bf16, DType::f32});
   if (scaled && !in) in = o.scales == "nv" ? DType::e2m1 : DType::e4m3;
   if (o.a.empty() && o.b.empty() && !in) in = DType::bf16;
   if (!in_b) in_b = in;
@@ -78,6 +85,7 @@ GemmProblem read_problem(GemmOptions o) {
     bias = read_operand("--bias", o.bias, out, 1, 1);
     agree(o.n, bias->shape[0], "--bias", o.bias);
   }
+  std::vector<Said> const extents = {said(o.m), said(o.n), said(o.k), said(o.batch)};
   for (auto* const extent : {&o.m, &o.n, &o.k}) extent->otherwise(kDefaultExtent);
   o.batch.otherwise(1);
   std::int64_t const m = o.m.value, n = o.n.value, k = o.k.value, batch = o.batch.value;
@@ -90,6 +98,7 @@ GemmProblem read_problem(GemmOptions o) {
                       option, to_string(type)));
 
   GemmProblem p;
+  p.extents = extents;
   auto const shared = [&](std::optional<Operand> const& file) {
     return file && file->shape.size() == 2;
   };

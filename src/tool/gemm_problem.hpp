@@ -59,7 +59,8 @@ struct GemmProblem {
   Operand a, b, c, bias;
   std::vector<float> scales;
   std::vector<std::uint8_t> block_scale_a, block_scale_b;
-  GemmArguments arguments;  ///< without pointers
+  GemmArguments arguments;    ///< without pointers
+  std::vector<Said> extents;  ///< who said them
 };
 
 using Shape = std::vector<std::int64_t>;

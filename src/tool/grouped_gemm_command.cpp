@@ -60,7 +60,7 @@ GroupedGemmArguments arguments_of(GroupedGemmCommand const& c, std::vector<int> 
   bool const scaled = c.scales == "mx" || c.scales == "nv";
   if (c.in) g.in = parse_operand_type("--dtype", *c.in, scaled);
   if (c.in_b) g.in_b = parse_operand_type("--in-b", *c.in_b, scaled);
-  if (c.out) g.out = parse_dtype("--out-type", *c.out);
+  if (c.out) g.out = parse_dtype("--out-type", *c.out, {DType::f16, DType::bf16, DType::f32});
   if (!c.in && (c.scales.empty() || c.scales == "none")) g.in = DType::bf16;
   if (c.scales == "none" || (c.scales.empty() && compute_capability >= 100))
     g.scales = Scales::none;
@@ -290,7 +290,10 @@ void run_grouped_gemm(GroupedGemmCommand const& c) {
                  said("block_scale", "--scales", c.scales), said("m", "--m", extent(c.m)),
                  said("n", "--n", extent(c.n)), said("k", "--k", extent(c.k)),
                  said(p.arguments.grouping == Grouping::k ? "k" : "m", "--groups", c.sizes),
-                 said("groups", "--groups", c.sizes), said("grouping", "--grouping", c.grouping)},
+                 said("groups", "--groups", c.sizes), said("b_group_stride", "--n", extent(c.n)),
+                 said("b_group_stride", "--k", extent(c.k)),
+                 said("machine", "--arch", machine.is_simulated() ? c.machine.arch : ""),
+                 said("grouping", "--grouping", c.grouping)},
                 [&] { check(before, machine.compute_capability()); });
   if (c.explain) {
     refuse_files_of_a_run({{"--output", c.output}});

@@ -41,12 +41,18 @@ void add_array_target(std::vector<io::NamedPath>& paths, char const* option,
   if (!name.empty()) with_option(option, [&] { io::check_array_target(name); });
 }
 
-DType parse_dtype(char const* option, std::string const& name) {
-  for (DType const type :
-       {DType::f16, DType::bf16, DType::f32, DType::tf32, DType::e4m3, DType::e5m2})
+DType parse_dtype(char const* option, std::string const& name, std::vector<DType> const& accepted,
+                  std::string const& where) {
+  std::string list;
+  for (DType const& type : accepted) {
     if (name == to_string(type)) return type;
-  throw argument_error(fmt::format("{} is {}; it must be f16, bf16, f32, tf32, e4m3 or e5m2.",
-                                   option, io::in_quotes(name)));
+    list += (list.empty()                ? ""
+             : &type == &accepted.back() ? " or "
+                                         : ", ") +
+            std::string(to_string(type));
+  }
+  throw argument_error(
+      fmt::format("{} is {}; {}it must be {}.", option, io::in_quotes(name), where, list));
 }
 
 std::int64_t Operand::size() const {
@@ -230,11 +236,13 @@ void require_memory_of_run(std::string const& problem, Footprint const& footprin
   constexpr double kMostGenerated = 2e9;
   // A simulated machine's memory is the host's, and has a shadow of as many bytes.
   double const bytes = (machine.is_simulated() ? 3 : 1) * footprint.operands + footprint.checking;
-  if (machine.is_simulated() && bytes > std::max(kMostGenerated, 20 * footprint.from_files))
-    throw argument_error(
-        fmt::format("{} need about {:.3g} GB of memory on a simulated machine; at most {:.3g} GB "
-                    "may be taken where the operands are generated.",
-                    problem, bytes * 1e-9, kMostGenerated * 1e-9));
+  double const of_files = 20 * footprint.from_files;
+  if (machine.is_simulated() && bytes > std::max(kMostGenerated, of_files))
+    throw argument_error(fmt::format(
+        "{} need about {:.3g} GB of memory on a simulated machine; at most {:.3g} GB may be taken {}.",
+        problem, bytes * 1e-9, std::max(kMostGenerated, of_files) * 1e-9,
+        of_files > kMostGenerated ? "with files of these sizes"
+                                  : "where the operands are generated"));
   require_memory(problem, bytes);
 }
 

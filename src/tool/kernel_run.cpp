@@ -19,6 +19,13 @@ std::string to_string(Asked const& asked) {
   return text;
 }
 
+Said said(Extent const& extent) {
+  bool const by_option_alone = extent.said_by.find(' ') == std::string::npos;
+  return {extent.name, extent.value == 0 ? ""
+                       : by_option_alone ? fmt::format("{} {}", extent.said_by, extent.value)
+                                         : extent.said_by};
+}
+
 std::string options_in(std::string_view sentence, std::vector<Said> const& all) {
   auto const in_name = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) || c == '_';

@@ -127,9 +127,10 @@ void add_array_target(std::vector<io::NamedPath>& paths, char const* option,
 void write_timeline(MachineOptions const& options, Machine const& machine,
                     std::string const& title);
 
-/// "f16", "bf16", "f32", "tf32", "e4m3" or "e5m2". Throws argument_error that begins with
-/// the option.
-DType parse_dtype(char const* option, std::string const& name);
+/// The one of these types that has the name. Throws argument_error that begins with the option.
+/// `where`: what makes it those types.
+DType parse_dtype(char const* option, std::string const& name, std::vector<DType> const& accepted,
+                  std::string const& where = "");
 
 /// An array of one of these types in host memory, dense in C order.
 struct Operand {
@@ -218,9 +219,8 @@ inline Said said(char const* field, char const* option, std::string const& value
 inline Said said(char const* field, char const* option, std::optional<std::string> const& value) {
   return said(field, option, value.value_or(""));
 }
-inline Said said(char const* field, Extent const& extent, char const* option) {
-  return said(field, option, extent.value == 0 ? "" : std::to_string(extent.value));
-}
+/// An extent that options or files have said: "--m 5", "--a x.npy".
+Said said(Extent const& extent);
 /// The options of the fields that a sentence speaks of ("in is f32"), each once.
 std::string options_in(std::string_view sentence, std::vector<Said> const& all);
 /// f(), with the options that said what its argument_error speaks of in front of it.

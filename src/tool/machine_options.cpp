@@ -105,56 +105,60 @@ void add_machine_options(Command const& command, MachineOptions& options) {
     return option;
   };
   command
-      .add_option("--device", options.device,
-                  "sim, cuda, cuda:NUMBER, or auto: a GPU if there is one, else sim")
+      .add_option(
+          "--device", options.device,
+          "where to run: sim (the simulated GPU), cuda, cuda:NUMBER, or auto (a GPU if there is one, else sim)")
       .show_default();
-  simulated("--arch", options.arch, "GPU generation to simulate")
+  simulated("--arch", options.arch, "generation of the simulated GPU")
       .check(one_of({"sm80", "sm90", "sm100"}))
       .show_default();
   Option const scheduler =
       of_simulated_run(
           "--scheduler", options.scheduler,
-          "when simulated copies land and warps take turns: last (at the last legal moment; a warp runs until it waits), first (at once; "
-          "warps in turn), random (by seed)")
+          "the order of events on the simulated GPU: last, where copies land at the last legal moment and a warp "
+          "runs until it waits; first, where copies land at once and warps take turns; random, by --seed")
           .check(one_of({"last", "first", "random"}))
           .show_default();
-  Option const completion =
-      of_simulated_run("--completion", options.completion,
-                       "when simulated copies land, whatever the scheduler: last, first, random")
-          .check(one_of({"last", "first", "random"}));
+  Option const completion = of_simulated_run("--completion", options.completion,
+                                             "when copies land, in place of what --scheduler says")
+                                .check(one_of({"last", "first", "random"}));
   Option const interleaving =
       of_simulated_run(
           "--interleaving", options.interleaving,
-          "which warp runs next, whatever the scheduler: one_warp_ahead, round_robin, random, one_warp_behind (seed)")
+          "which warp runs next, in place of what --scheduler says; random, and which warp is behind, by --seed")
           .check(one_of({"one_warp_ahead", "round_robin", "random", "one_warp_behind"}));
   of_simulated_run("--choices", options.choices,
-                   "replay an order that an exploration of a kernel has printed")
+                   "replay an order of events that an exploration of the kernel has printed")
       .excludes({scheduler, completion, interleaving});
-  command.add_option("--seed", options.seed, "of generated data and of the random scheduler")
+  command
+      .add_option("--seed", options.seed,
+                  "the seed of generated data, and of orders that are random")
       .check(seed_number())
       .show_default();
-  of_simulated_run("--workers", options.workers, "host threads that simulate; 0: one for each core")
+  of_simulated_run("--workers", options.workers,
+                   "threads of the host that simulate; 0: one for each core")
       .check(whole_number(0, 1024))
       .show_default();
   of_simulated_run("--unchecked", options.unchecked,
-                   "simulate without the checker's shadow memory: faster");
+                   "simulate without the checker, which is faster");
   simulated(
       "--sms", options.multiprocessors,
-      "multiprocessors of the simulated GPU (132, or 108 with --arch sm80, 148 with sm100); a persistent kernel has a CTA or two for each")
+      "multiprocessors of the simulated GPU (default: 132; 108 with --arch sm80, 148 with sm100). A persistent kernel "
+      "launches one or two CTAs for each")
       .check(whole_number(1, 1 << 16));
-  of_simulated_run(
-      "--report", options.report,
-      "write what the simulated machine found and counted, as JSON; findings exit with 1")
+  of_simulated_run("--report", options.report,
+                   "write what the checker found and what was counted, as JSON")
       .check(own_file_name());
   of_simulated_run("--report-without-counters", options.report_without_counters,
-                   "leave what was counted out of the file that --report writes");
+                   "leave what was counted out of that file");
   of_simulated_run(
       "--bank-conflicts", options.limits.bank_conflicts,
-      "find accesses to shared memory with more bank conflicts than so many (what the kernel declares)")
+      "find accesses to shared memory that have more bank conflicts than this (default: what the kernel declares)")
       .check(whole_number(0, kMostInt));
   of_simulated_run(
       "--excess-sectors", options.limits.excess_sectors,
-      "find accesses to global memory that touch so many sectors more than their bytes need (likewise)")
+      "find accesses to global memory that touch more sectors than their bytes need, and more than this many of them "
+      "(likewise)")
       .check(whole_number(0, kMostInt));
   of_simulated_run(
       "--allow", options.allow,
@@ -162,15 +166,15 @@ void add_machine_options(Command const& command, MachineOptions& options) {
       .check(own_file_name());
   of_simulated_run(
       "--trace", options.trace,
-      "write who did what when, by the simulated machine's model of time, in Chrome's trace format")
+      "write who did what when, by the simulated GPU's model of time, in Chrome's trace format")
       .check(own_file_name());
-  of_simulated_run("--svg", options.svg, "draw it").check(own_file_name());
+  of_simulated_run("--svg", options.svg, "draw that, as SVG").check(own_file_name());
   of_simulated_run("--trace-ctas", options.trace_ctas,
-                   "of the first so many CTAs, in whole clusters")
+                   "how many CTAs --trace and --svg show, from the first on, their clusters whole")
       .check(whole_number(1, 4096))
       .show_default();
   of_simulated_run("--trace-barriers", options.trace_barriers,
-                   "with the phases of their mbarriers");
+                   "show the phases of their mbarriers, too");
 }
 
 void add_repeat(Command const& command, int& repeat, MachineOptions& options) {
@@ -234,6 +238,8 @@ Machine find_machine(std::string const& name, Arch arch, sim::Options const& sim
     return Machine::from_name(name, arch, simulation);
   } catch (argument_error const& error) {
     throw argument_error(fmt::format("--device: {}", error.what()));
+  } catch (device_error const& error) {
+    throw device_error(fmt::format("--device {}: {}", io::printable(name), error.what()));
   }
 }
 

@@ -32,22 +32,20 @@ Accepted whole_number(std::int64_t least, std::int64_t most) {
           return fmt::format("{} is not a whole number of at least {}", in_quotes(text), least);
         return fmt::format("{} is not a whole number from {} to {}", in_quotes(text), least, most);
       },
-      fmt::format(">= {}", least)};
+      "N"};
 }
 
 Accepted multiple(std::int64_t of, std::int64_t least, std::int64_t most,
                   std::optional<std::int64_t> also) {
-  return Accepted{[=](std::string const& text) {
-                    auto const value = spelled<std::int64_t>(text);
-                    if (value && *value >= least && *value <= most && *value % of == 0)
-                      return std::string();
-                    if (value && value == also) return std::string();
-                    return fmt::format("{} is not a multiple of {} from {} to {}{}",
-                                       in_quotes(text), of, least, most,
-                                       also ? fmt::format(", nor {}", *also) : "");
-                  },
-                  fmt::format("{}, {} .. {}{}", least, least + of, most,
-                              also ? fmt::format(", {}", *also) : "")};
+  return Accepted{
+      [=](std::string const& text) {
+        auto const value = spelled<std::int64_t>(text);
+        if (value && *value >= least && *value <= most && *value % of == 0) return std::string();
+        if (value && value == also) return std::string();
+        return fmt::format("{} is not a multiple of {} from {} to {}{}", in_quotes(text), of, least,
+                           most, also ? fmt::format(", nor {}", *also) : "");
+      },
+      fmt::format("{},{},..,{}{}", least, least + of, most, also ? fmt::format(",{}", *also) : "")};
 }
 
 Accepted seed_number() {
@@ -56,7 +54,7 @@ Accepted seed_number() {
                     return fmt::format("{} is not a whole number from 0 to 2^64 - 1",
                                        in_quotes(text));
                   },
-                  "0 to 2^64 - 1"};
+                  "N"};
 }
 
 Accepted real_number() {
@@ -76,7 +74,7 @@ Accepted positive_number() {
                     return fmt::format("{} is not a finite number above 0 that f32 holds",
                                        in_quotes(text));
                   },
-                  "> 0"};
+                  "NUMBER > 0"};
 }
 
 Accepted not_empty(std::string const& what) {
@@ -85,7 +83,7 @@ Accepted not_empty(std::string const& what) {
                   },
                   "TEXT"};
 }
-Accepted file_name() { return not_empty("the name of a file"); }
+Accepted file_name() { return {not_empty("the name of a file").refusal, "FILE"}; }
 Accepted own_file_name() {
   Accepted const any = file_name();
   return Accepted{[any](std::string const& text) {
@@ -93,7 +91,7 @@ Accepted own_file_name() {
                                          "input and output are /dev/stdin and /dev/stdout"
                                        : any.refusal(text);
                   },
-                  "TEXT"};
+                  "FILE"};
 }
 
 Accepted one_of(std::initializer_list<char const*> words) {
@@ -104,7 +102,7 @@ Accepted one_of(std::initializer_list<char const*> words) {
                       return std::string();
                     return fmt::format("{} is not one of {}", in_quotes(text), list);
                   },
-                  "{" + fmt::format("{}", fmt::join(known, ",")) + "}"};
+                  "{" + fmt::format("{}", fmt::join(known, "|")) + "}"};
 }
 
 Accepted folder_name() {

@@ -10,7 +10,6 @@
 #include <new>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "commands.hpp"
@@ -58,30 +57,11 @@ void reserve_standard_streams() {
   }
 }
 
-/// The parser takes an empty value for none where that may be left out, and of a flag for "yes": it
-/// is refused here.
-void refuse_empty_values(std::vector<std::string> const& arguments) {
-  auto const refuse = [](std::string_view option) {
-    throw tegula::tool::usage_error(
-        fmt::format("{}: '' is neither a value nor left out", tegula::io::printable(option)));
-  };
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    std::string_view const argument = arguments[i];
-    if (argument == "--") return;
-    if (argument.starts_with("--") && argument.find('=') == argument.size() - 1)
-      refuse(argument.substr(0, argument.size() - 1));
-    for (std::string_view const option : {"--svg", "--latex", "--banks"})
-      if (argument == option && i + 1 < arguments.size() && arguments[i + 1].empty())
-        refuse(option);
-  }
-}
-
 int run(tegula::tool::CommandLine const& line, std::vector<std::string> const& arguments,
         bool json) {
   constexpr int kRefused = 1;
   constexpr int kUsage = 2;
   try {
-    refuse_empty_values(arguments);
     if (auto const text = line.run_command(arguments)) tegula::tool::put(*text);
     tegula::tool::flush_output();
     return 0;

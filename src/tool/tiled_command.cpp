@@ -211,7 +211,7 @@ void add_tiled_mma_command(Command const& app) {
       .required();
   command
       .add_option("--layout", options->mma.layout,
-                  "Which group of threads works at (m,n,k): a layout of atoms (default (1,1,1))")
+                  "Which group of threads works at (m,n,k): a layout of atoms (default: (1,1,1))")
       .check(not_empty("a layout of atoms"));
   command
       .add_option(
@@ -244,15 +244,22 @@ void add_tiled_copy_command(Command const& app) {
   command.add_option("--atom", copy.atom, "The copy instruction (see `tegula atoms`)").required();
   command.add_text(
       "--type", copy.type,
-      "The element type, or its width in bits (default f16, with --of that of the operand)");
-  command.add_option("--threads", copy.threads, "(m,n) -> thread")
+      "The element type, or its width in bits (default: f16; with --of that of the operand)");
+  command
+      .add_option("--threads", copy.threads,
+                  "Which thread copies at (m,n) of the tile: a layout of threads")
       .check(not_empty("a layout of threads"));
   copy.beside_threads = {
-      {"--values", command
-                       .add_option("--values", copy.values,
-                                   "(i,j) -> value, for the block of each thread (default 1:1)")
-                       .check(not_empty("a layout of values"))}};
-  command.add_option("--of", copy.of, "Match operand a, b or c of the tiled MMA given by --mma")
+      {"--values",
+       command
+           .add_option(
+               "--values", copy.values,
+               "Which of a thread's values lies at (i,j) of its block: a layout of values (default: 1:1)")
+           .check(not_empty("a layout of values"))}};
+  command
+      .add_option(
+          "--of", copy.of,
+          "In place of --threads: give each thread what it holds of operand a, b or c of the tiled MMA that --mma, --layout and --tile describe")
       .check(one_of({"a", "b", "c", "A", "B", "C"}));
   copy.beside_of = {
       {"--mma",
@@ -260,7 +267,7 @@ void add_tiled_copy_command(Command const& app) {
            .check(not_empty("the name of an MMA"))},
       {"--layout", command
                        .add_option("--layout,--mma-layout", copy.mma.layout,
-                                   "With --of: the layout of atoms (default (1,1,1))")
+                                   "With --of: the layout of atoms (default: (1,1,1))")
                        .check(not_empty("a layout of atoms"))},
       {"--tile",
        command

@@ -6,16 +6,14 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <limits>
-#include <stdexcept>
 
 #include "command_line.hpp"
 #include "explore_kernel.hpp"
 #include "explore_pipeline.hpp"
 #include "gemm_sm100_problem.hpp"
 #include "grouped_gemm_problem.hpp"
+#include "page_section.hpp"
 
 namespace tegula {
 namespace {
@@ -212,21 +210,6 @@ std::string range(std::int64_t least, std::int64_t most) {
   return least == most ? std::to_string(least) : fmt::format("{} to {}", least, most);
 }
 
-/// Between the page's markers.
-void write_table(std::string const& path, std::string const& table) {
-  constexpr char kBegin[] = "<!-- explored: begin (explore_runs writes this) -->\n";
-  constexpr char kEnd[] = "<!-- explored: end -->";
-  std::ifstream in(path);
-  std::string page((std::istreambuf_iterator<char>(in)), {});
-  std::size_t const begin = page.find(kBegin), end = page.find(kEnd);
-  if (begin == std::string::npos || end == std::string::npos)
-    throw std::runtime_error(
-        fmt::format("{} has no section between {} and {}", path, kBegin, kEnd));
-  std::size_t const first = begin + sizeof kBegin - 1;
-  page.replace(first, end - first, "\n" + table + "\n");
-  std::ofstream(path) << page;
-}
-
 int run_all(std::string const& only, std::string const& page) {
   std::vector<Subject> all;
   add_pipelines(all);
@@ -261,7 +244,7 @@ int run_all(std::string const& only, std::string const& page) {
                     tally.complete ? range(tally.least_orders, tally.most_orders) : "more",
                     tally.complete ? "every order" : fmt::format("{} orders", tally.most_orders));
   }
-  if (!page.empty()) write_table(page, table);
+  if (!page.empty()) write_page_section(page, "explored", "explore_runs", table);
   return faults == 0 ? 0 : 1;
 }
 

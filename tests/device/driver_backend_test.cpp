@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <thread>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "tegula/device/machine.hpp"
 #include "tegula/device/prepared_launch.hpp"
 #include "tegula/device/user_kernel.hpp"
+#include "with_kernel_compiler.hpp"
 
 namespace tegula {
 namespace {
@@ -27,18 +27,12 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-class DriverBackend : public ::testing::Test {
+class DriverBackend : public testing::WithKernelCompiler {
  protected:
   void SetUp() override {
-    try {
-      kernel_compiler();
-    } catch (device_error const& error) {
-      GTEST_SKIP() << error.what();
-    }
-    setenv("TEGULA_CACHE", scratch_.path("kernels").c_str(), 1);
+    WithKernelCompiler::SetUp();
     take_fake_launches();
   }
-  testing::Scratch scratch_;
 };
 
 GemmArguments gemm_of(Buffer<bfloat16>& a, Buffer<bfloat16>& b, Buffer<bfloat16>& d, int m, int n,

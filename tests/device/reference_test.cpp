@@ -140,6 +140,25 @@ TEST(ReferenceGemm, ReadsOfTf32WhatATensorCoreReads) {
   EXPECT_EQ(reference::gemm(g, {0}).value[0], 1 + 0x1p-10);
 }
 
+// 3e38 a b + 3e38 c is finite where a term of it is not, in f32.
+TEST(ReferenceGemm, HasNoBoundWhereATermIsBeyondF32) {
+  auto const bound = [](float a, float c) {
+    float const one = 1;
+    GemmArguments const g = {.in = DType::tf32,
+                             .m = 1,
+                             .n = 1,
+                             .k = 1,
+                             .a = &a,
+                             .b = &one,
+                             .c = &c,
+                             .alpha = 3e38f,
+                             .beta = 3e38f};
+    return reference::gemm(g, {0}).bound[0];
+  };
+  EXPECT_EQ(bound(2, -1.5f), kInf);
+  EXPECT_LT(bound(0.5f, -0.25f), 1e33);
+}
+
 TEST(ReferenceGemm, AppliesTheActivationLast) {
   auto const of = [](Activation activation, float x) {
     float const one = 1, bias = 0.25f;
@@ -337,6 +356,13 @@ TEST(ReferenceComparison, KnowsInfinitiesAndNaNs) {
   EXPECT_FALSE(reference::compare({65503, kInf, kInf, kNaN}, values, 65504).within());
   EXPECT_FALSE(reference::compare({65503, kInf, -1e300, kNaN}, values, 65504).within());
   EXPECT_FALSE(reference::compare({65503, kInf, -kInf, 0}, values, 65504).within());
+}
+
+TEST(ReferenceComparison, TakesAnythingForAFiniteValueWithoutABound) {
+  reference::Values const values = {{1, kInf}, {kInf, kInf}};
+  for (double const any : {5.0, kInf, -kInf, kNaN})
+    EXPECT_TRUE(reference::compare({any, kInf}, values, 65504).within()) << any;
+  EXPECT_FALSE(reference::compare({1, kNaN}, values, 65504).within());
 }
 
 TEST(ReferenceRows, AreSpreadFromFirstToLast) {

@@ -68,15 +68,7 @@ template <Knows How> struct Drawn {
   using Params = Words;
   using Ring = TmaPipeline<2, 1>;
   static constexpr int threads = 96, steps = 4, words = kRow * steps + 1;
-  struct SharedStorage {
-    alignas(128) std::uint32_t rows[2][kRow];
-    typename Ring::Storage ring;
-    template <class F> void name_buffers(F&& name) {
-      name("rows", rows);
-      name("full", ring.full);
-      name("empty", ring.empty);
-    }
-  };
+  using SharedStorage = RingOfRows<Ring, 2>;
 
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
     Ring const ring{smem.ring};

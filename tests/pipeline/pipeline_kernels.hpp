@@ -26,6 +26,17 @@ struct Words {
   std::uint32_t* out;
 };
 
+/// A ring, and a row in each of its stages.
+template <class Ring, int Stages> struct RingOfRows {
+  alignas(128) std::uint32_t rows[Stages][kRow];
+  typename Ring::Storage ring;
+  template <class F> void name_buffers(F&& name) {
+    name("rows", rows);
+    name("full", ring.full);
+    name("empty", ring.empty);
+  }
+};
+
 /// What consumer `consumer` makes of a word.
 TEGULA_HOST_DEVICE constexpr std::uint32_t mixed(std::uint32_t word, int consumer) {
   return word * 2654435761u + static_cast<std::uint32_t>(consumer);
@@ -48,15 +59,7 @@ template <int Stages, int Consumers, Release When = Release::after_reading> stru
   static constexpr int threads = 32 * (1 + Consumers);
   static constexpr int steps = 3 * Stages + 1;
   static constexpr int consumers = Consumers;
-  struct SharedStorage {
-    alignas(128) std::uint32_t rows[Stages][kRow];
-    typename Ring::Storage ring;
-    template <class F> void name_buffers(F&& name) {
-      name("rows", rows);
-      name("full", ring.full);
-      name("empty", ring.empty);
-    }
-  };
+  using SharedStorage = RingOfRows<Ring, Stages>;
 
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
     Ring const ring{smem.ring};
@@ -107,15 +110,7 @@ template <int Peers, int Stages, int Consumers, int Counted = Peers> struct Mult
   static constexpr int threads = 32 * (1 + Consumers);
   static constexpr int steps = 3 * Stages + 1;
   static constexpr int consumers = Consumers;
-  struct SharedStorage {
-    alignas(128) std::uint32_t rows[Stages][kRow];
-    typename Ring::Storage ring;
-    template <class F> void name_buffers(F&& name) {
-      name("rows", rows);
-      name("full", ring.full);
-      name("empty", ring.empty);
-    }
-  };
+  using SharedStorage = RingOfRows<Ring, Stages>;
 
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
     Ring const ring{smem.ring};
@@ -163,15 +158,7 @@ template <int Stages, int Producers, int Consumers, Writes How> struct ThreadFed
   static constexpr int steps = 3 * Stages + 1;
   static constexpr int consumers = Consumers;
   static constexpr int lag = Stages - 1;  // steps that a copy stays in flight
-  struct SharedStorage {
-    alignas(128) std::uint32_t rows[Stages][kRow];
-    typename Ring::Storage ring;
-    template <class F> void name_buffers(F&& name) {
-      name("rows", rows);
-      name("full", ring.full);
-      name("empty", ring.empty);
-    }
-  };
+  using SharedStorage = RingOfRows<Ring, Stages>;
 
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
     Ring const ring{smem.ring};

@@ -6,12 +6,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <set>
 #include <sstream>
 #include <string>
-#include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "run_tool.hpp"
@@ -132,7 +131,8 @@ std::vector<Command> commands() {
        {"--lengths-q", kLengths},
        {"--lengths-k", kLengths},
        {"--append", kLengths},
-       {"--page-size", {{"", "0", "-1", "x", "1", "17", "48", "129", "2147483648", kLong}}},
+       {"--page-size",
+        {{"", "0", "-1", "x", "1", "17", "48", "129", "2147483520", "2147483648", kLong}}},
        {"--splits", {{"", "0", "-1", "x", "1025", "2147483648"}}}}};
   for (Command* const command : {&gemm, &attention})
     command->options.insert(command->options.end(), kMachineOptions.begin(), kMachineOptions.end());
@@ -225,18 +225,14 @@ void expect_sentence(Outcome const& outcome, std::string const& what) {
 /// The first names of the options of a command's --help that take a value.
 std::vector<std::string> options_in_help(std::string const& command,
                                          TemporaryFolder const& folder) {
-  constexpr std::string_view kTypes[] = {"TEXT", "INT", "UINT", "FLOAT", "["};  // else a flag
   std::istringstream help(run({command, "--help"}, folder).out);
   std::vector<std::string> names;
   for (std::string line; std::getline(help, line);) {
     if (!line.starts_with("  --")) continue;
-    std::istringstream words(line);
-    std::string name, type;
-    words >> name >> type;
-    bool const takes_a_value =
-        std::any_of(std::begin(kTypes), std::end(kTypes),
-                    [&](std::string_view each) { return type.starts_with(each); });
-    if (takes_a_value) names.push_back(name.substr(0, name.find(',')));
+    // "--name TYPE", and behind two spaces what it is for; a flag has no type.
+    std::string const option = line.substr(2, line.find("  ", 2) - 2);
+    if (option.find(' ') != std::string::npos)
+      names.push_back(option.substr(0, option.find_first_of(", ")));
   }
   return names;
 }
@@ -294,6 +290,12 @@ TEST(Hostile, OptionsWithoutAValueTwiceOrUnknownAreRefused) {
         EXPECT_THAT(outcome.err, ::testing::HasSubstr(option.name)) << shown(missing);
         EXPECT_THAT(outcome.err, ::testing::HasSubstr("; it takes: ")) << shown(missing);
       }
+      Line empty = with(command.base, option.name, "");
+      empty.pop_back(), empty.back() += "=";
+      Outcome const without = run(empty, folder);
+      expect_sentence(without, shown(empty));
+      EXPECT_THAT(without.err, ::testing::HasSubstr(option.name + ": '' is given; it takes"))
+          << shown(empty);
       Line twice = with(command.base, option.name, "16");
       twice.insert(twice.end(), {option.name, "32"});
       Outcome const outcome = run(twice, folder);
@@ -490,6 +492,57 @@ TEST(Hostile, WhatIsAcceptedStandsInTheAnswerToAMissingOrSecondValue) {
   says({"atom"}, "NAME is left out; it is required: ");
   says({"gemm", "--scheduler", "first", "--choices", "x"},
        "--scheduler and --choices are both given; they exclude each other");
+}
+
+/// The values between `behind` and the end of a sentence: "f16, bf16 or f32".
+std::vector<std::string> offered(std::string const& sentence, std::string const& behind) {
+  std::vector<std::string> values;
+  auto const at = sentence.find(behind);
+  if (at == std::string::npos) return values;
+  std::istringstream words(sentence.substr(at + behind.size()));
+  for (std::string word; words >> word;) {
+    while (word.ends_with(',') || word.ends_with('.')) word.pop_back();
+    if (word != "or") values.push_back(word);
+  }
+  return values;
+}
+
+TEST(Hostile, TypesThatASentenceOffersAreTaken) {
+  TemporaryFolder const folder;
+  std::string const behind = "it must be ";
+  Line const gemm{"gemm", "--trans-b", "--explain", "--device", "sim"};
+  Line const scaled{"gemm", "--scales", "mx", "--explain", "--device", "sim", "--arch", "sm100"};
+  Line const attention{"attention", "--explain", "--device", "sim"};
+  for (auto const& [base, option, count] :
+       std::vector<std::tuple<Line, std::string, std::size_t>>{{gemm, "--dtype", 5},
+                                                               {gemm, "--out-type", 3},
+                                                               {scaled, "--dtype", 5},
+                                                               {scaled, "--in-b", 5},
+                                                               {attention, "--dtype", 3}}) {
+    std::vector<std::string> const types =
+        offered(run(base + Line{option, "x"}, folder).err, behind);
+    EXPECT_EQ(types.size(), count) << option;
+    for (std::string const& type : types) {
+      Outcome const outcome = run(base + Line{option, type}, folder);
+      // That this build has no such configuration is another matter.
+      EXPECT_THAT(outcome.err, ::testing::AnyOf("", ::testing::HasSubstr("of this build")))
+          << option << " " << type;
+    }
+  }
+}
+
+TEST(Hostile, WhoseMachineIsNotThereIsNamed) {
+  TemporaryFolder const folder;
+  for (Line const& line :
+       {Line{"gemm", "--device", "cuda:99"}, {"attention", "--device", "cuda:99"}}) {
+    Outcome const outcome = run(line, folder);
+    expect_sentence(outcome, shown(line));
+    EXPECT_THAT(outcome.err, ::testing::HasSubstr("--device cuda:99: ")) << shown(line);
+  }
+  Line const groups{"gemm", "--groups", "16", "--device", "sim", "--arch", "sm80"};
+  EXPECT_THAT(run(groups, folder).err, ::testing::HasSubstr("--arch sm80: "));
+  EXPECT_THAT(run({"compile", "x"}, folder).err,
+              ::testing::HasSubstr("CONFIG: no kernel is named 'x'"));
 }
 
 // What no kernel at hand can do is not done in part.

@@ -141,6 +141,46 @@ std::string empty_groups(int groups) {
   return text;
 }
 
+TEST(Operands, WhoseTermsAreBeyondF32AreNotCalledWrong) {
+  TemporaryFolder const folder;
+  for (char const* const beta : {"3e38", "-3e38"})
+    run_json({"gemm", "--m", "64", "--n", "64", "--k", "64", "--alpha", "3e38", "--beta", beta},
+             folder);
+}
+
+TEST(Operands, ThatDisagreeAreNamedByTheirFiles) {
+  TemporaryFolder const folder;
+  auto const file = [&](char const* name, ElementType type,
+                        std::vector<std::int64_t> const& shape) {
+    std::int64_t size = 1;
+    for (std::int64_t const extent : shape) size *= extent;
+    io::write_array(
+        (folder / name).string(),
+        io::array_of(type, shape, std::vector<std::uint16_t>(static_cast<std::size_t>(size))));
+  };
+  file("q.npy", ElementType::f16, {4, 2, 64});
+  file("k.npy", ElementType::f16, {4, 3, 64});
+  file("odd.npy", ElementType::f16, {4, 2, 7});
+  file("b.npy", ElementType::f16, {16, 16});
+  write_array(folder, "a.npy", ElementType::e4m3, {16, 16}, std::vector<std::uint8_t>(256));
+  auto const refused = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"--device", "sim"});
+    Outcome const outcome = run_tool(arguments, "", folder.path());
+    EXPECT_EQ(outcome.status, 1);
+    return outcome.err;
+  };
+  EXPECT_THAT(refused({"attention", "--q", "q.npy", "--k", "k.npy"}),
+              HasSubstr("--q q.npy --k k.npy: attention: heads is 2 and kv_heads is 3"));
+  EXPECT_THAT(refused({"attention", "--q", "odd.npy"}),
+              HasSubstr("--q odd.npy: attention: head_dim is 7"));
+  EXPECT_THAT(refused({"attention", "--head-dim", "576", "--v", "q.npy"}),
+              HasSubstr("--head-dim 576 --v q.npy: head_dim is 576 and head_dim_v is 64"));
+  EXPECT_THAT(refused({"attention", "--q", "q.npy", "--out-type", "bf16"}),
+              HasSubstr("--q q.npy: "));
+  EXPECT_THAT(refused({"gemm", "--a", "a.npy", "--b", "b.npy", "--trans-b"}),
+              HasSubstr("--a a.npy --b b.npy: gemm: in is e4m3 and in_b is f16"));
+}
+
 TEST(Operands, BeyondTheMemoryAreRefusedBeforeTheyAreMade) {
   struct Case {
     std::vector<std::string> line;

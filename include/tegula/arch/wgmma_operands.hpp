@@ -15,8 +15,9 @@ namespace tegula::detail {
 template <class D, int Count> struct WgmmaStatement;
 
 // clang-format off
-// TEGULA_WGMMA_D<COUNT>(C): the registers d[0] ... as operands of constraint C; TEGULA_WGMMA_P<COUNT>: their
-// places in the text. TEGULA_WGMMA: the places P0 to P7 are those of the operands that follow.
+// TEGULA_WGMMA_D<COUNT>(C): the registers d[0] ... as operands of constraint C.
+// TEGULA_WGMMA_P<COUNT>: their places in the text. TEGULA_WGMMA: the places P0 to P7 are those of
+// the operands that follow.
 #define TEGULA_WGMMA_D2(C) C(d[0]), C(d[1])
 #define TEGULA_WGMMA_P2 "%0, %1"
 #define TEGULA_WGMMA_D4(C) TEGULA_WGMMA_D2(C), C(d[2]), C(d[3])

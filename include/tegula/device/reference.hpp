@@ -55,7 +55,8 @@ struct Comparison {
 };
 
 /// Holds results against values and bounds of the same length. `largest` is the largest finite
-/// number of the results' type: beyond it, as far as the bound reaches, infinity is right.
+/// number of the results' type: beyond it, as far as the bound reaches, infinity is right. Where
+/// the bound of a finite value is infinite, NaN is right, too.
 Comparison compare(std::vector<double> const& results, Values const& reference, double largest);
 
 /// The largest finite f16, bf16 or f32.

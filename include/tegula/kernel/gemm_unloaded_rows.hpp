@@ -2,6 +2,7 @@
 
 #include "tegula/arch/fence.hpp"
 #include "tegula/arch/special_registers.hpp"
+#include "tegula/arch/tma.hpp"
 #include "tegula/kernel/gemm_sm90_config.hpp"
 #include "tegula/tensor/shared.hpp"
 

@@ -16,6 +16,7 @@
 #include "first_error.hpp"
 #include "nvrtc.hpp"
 #include "tegula/device/error.hpp"
+#include "tegula/io/text.hpp"
 
 extern char** environ;
 
@@ -30,8 +31,13 @@ class TemporaryFolder {
   TemporaryFolder() {
     std::error_code error;
     fs::path const base = fs::temp_directory_path(error);
+    if (error)  // of what TMPDIR says, since /tmp is there
+      throw device_error(fmt::format(
+          "TMPDIR is {}, in which a kernel is to be compiled; it must be a folder that can be "
+          "written.",
+          io::in_quotes(std::getenv("TMPDIR") != nullptr ? std::getenv("TMPDIR") : "")));
     std::string name = (base / "tegula-XXXXXX").string();
-    if (error || mkdtemp(name.data()) == nullptr)
+    if (mkdtemp(name.data()) == nullptr)
       throw device_error(fmt::format(
           "no folder can be made in {} to compile a kernel in; set TMPDIR to one that can be "
           "written.",
@@ -132,7 +138,13 @@ std::string HostCompiler::compile(std::string const& source,
   if (run(words, log) != 0)
     throw device_error(
         fmt::format("{} did not compile the kernel: {}", version_, first_error(read(log))));
-  return read(library);
+  std::string code = read(library);
+  if (!code.starts_with("\177ELF"))
+    throw device_error(fmt::format(
+        "{} was run to compile a kernel and wrote no shared library; TEGULA_CXX must be a C++20 "
+        "compiler.",
+        command_));
+  return code;
 }
 
 }  // namespace tegula::device

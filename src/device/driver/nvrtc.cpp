@@ -195,6 +195,8 @@ NvrtcResult Nvrtc::compile(std::string const& source, std::string const& name,
   check(nvrtc.log_size(program, &size), "nvrtcGetProgramLogSize");
   made.log.resize(size);
   check(nvrtc.log(program, made.log.data()), "nvrtcGetProgramLog");
+  // Parts of it end in a zero each, and the first of these would end the sentence.
+  std::replace(made.log.begin(), made.log.end(), '\0', '\n');
   if (result != 0)
     throw device_error(fmt::format("{} did not compile {} ({}): {}", version_, name,
                                    nvrtc.error(result), first_error(made.log)));

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "checker/causality.hpp"
-#include "checker/races.hpp"
+#include "checker/sites.hpp"
 #include "machine/cta.hpp"
 #include "machine/in_flight.hpp"
 

@@ -12,7 +12,7 @@
 
 #include "checker/causality.hpp"
 #include "checker/global_shadow.hpp"
-#include "checker/races.hpp"
+#include "checker/sites.hpp"
 #include "tegula/arch/scope.hpp"
 #include "tegula/arch/source_location.hpp"
 

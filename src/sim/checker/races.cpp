@@ -1,304 +1,22 @@
 #include "checker/races.hpp"
 
 #include <algorithm>
-#include <bitset>
 
 namespace tegula::sim {
 
-namespace {
-
-/// Readers of a piece beyond which those that happen before a new one are looked for.
-constexpr int kManyReaders = 8;
-/// Readers of a piece that are remembered, at most: they hold the shadow below 100 bytes for
-/// each byte.
-constexpr int kMostReaders = 20;
-
-std::uint64_t key_of(Instruction instruction, SourceLocation where) {
-  return static_cast<std::uint64_t>(where.line) << 8 | static_cast<std::uint64_t>(instruction);
-}
-
-}  // namespace
-
-SiteTable::SiteTable() { sites_.push_back({}); }
-
-std::uint16_t SiteTable::find(Instruction instruction, SourceLocation where) {
-  auto const [first, last] = numbers_.equal_range(key_of(instruction, where));
-  for (auto it = first; it != last; ++it) {
-    if (sites_[it->second].where.file == where.file) return it->second;
-  }
-  if (sites_.size() > 0xffff) return 0xffff;
-  auto const number = static_cast<std::uint16_t>(sites_.size());
-  sites_.push_back({where, instruction});
-  numbers_.emplace(key_of(instruction, where), number);
-  return number;
-}
-
-Issuers::Issuers(Causality const& causality, int first, int count)
-    : causality_(causality), first_(first), count_(count) {
-  for (int thread = first; thread < first + count; ++thread) {
-    auto const same = std::find_if(kinds_.rbegin(), kinds_.rend(), [&](Kind const& kind) {
-      return causality.same_knowledge(kind.thread, thread);
-    });
-    if (same != kinds_.rend()) {
-      same->alone = false;
-    } else {
-      kinds_.push_back({thread, true});
-    }
-  }
-}
-
-bool Issuers::known(int agent, Time time) const {
-  return std::all_of(kinds_.begin(), kinds_.end(), [&](Kind const& kind) {
-    return kind.alone ? causality_.known(kind.thread, agent, time)
-                      : causality_.known_to_others(kind.thread, agent, time);
-  });
-}
-
-bool Issuers::seen(int agent, Time time) const {
-  return std::all_of(kinds_.begin(), kinds_.end(), [&](Kind const& kind) {
-    return kind.alone ? causality_.seen(kind.thread, agent, time)
-                      : causality_.seen_by_others(kind.thread, agent, time);
-  });
-}
-
-bool Issuers::fenced(int agent, Time time) const {
-  if (among(agent) && !causality_.fenced(agent, agent, time)) return false;
-  return std::all_of(kinds_.begin(), kinds_.end(), [&](Kind const& kind) {
-    return kind.alone ? causality_.fenced(kind.thread, agent, time)
-                      : causality_.fenced_for_others(kind.thread, agent, time);
-  });
-}
-
 void RaceShadow::reset(std::size_t bytes) {
-  std::size_t const pieces = bytes / kPiece + 1;
-  writers_.assign(pieces * kPiece / 4, Stamp{});
-  heads_.assign(pieces, 0);
-  readers_.clear();
-  readers_.emplace_back();
-  free_reader_ = 0;
+  std::size_t const pieces = bytes / Readers::kPiece + 1;
+  writers_.assign(pieces * Readers::kPiece / 4, Stamp{});
+  readers_.reset(pieces);
   splits_.clear();
   free_splits_.clear();
   under_.clear();
 }
 
 std::size_t RaceShadow::bytes() const {
-  return writers_.capacity() * sizeof(Stamp) + heads_.capacity() * sizeof(std::uint32_t) +
-         readers_.capacity() * sizeof(Reader) + splits_.capacity() * sizeof(Split) +
+  return writers_.capacity() * sizeof(Stamp) + readers_.bytes() +
+         splits_.capacity() * sizeof(Split) +
          under_.size() * (sizeof(Split) + sizeof(std::uint64_t));
-}
-
-void RaceShadow::push(std::uint32_t piece, Reader const& reader) {
-  std::uint32_t at = free_reader_;
-  if (at != 0) {
-    free_reader_ = readers_[at].next;
-    readers_[at] = reader;
-  } else {
-    at = static_cast<std::uint32_t>(readers_.size());
-    if (at == readers_.capacity()) readers_.reserve(readers_.size() + readers_.size() / 4 + 256);
-    readers_.push_back(reader);
-  }
-  readers_[at].next = heads_[piece];
-  heads_[piece] = at;
-}
-
-/// Takes the reader out to which the link leads.
-void RaceShadow::drop(std::uint32_t& link) {
-  std::uint32_t const gone = link;
-  link = readers_[gone].next;
-  readers_[gone].next = free_reader_;
-  free_reader_ = gone;
-}
-
-void RaceShadow::drop_readers(std::uint32_t piece, std::uint32_t words) {
-  std::uint32_t* link = &heads_[piece];
-  while (*link != 0) {
-    Reader& reader = readers_[*link];
-    bool empty = words == 0xf;
-    if (!empty && reader.kind == ReaderKind::lanes) {
-      empty = true;
-      for (std::size_t w = 0; w < 4; ++w) {
-        if ((words >> w & 1) != 0) reader.lanes[w] = 0;
-        empty = empty && reader.lanes[w] == 0;
-      }
-    }
-    if (empty) {
-      drop(*link);
-    } else {
-      link = &reader.next;
-    }
-  }
-}
-
-/// Forgets the readers of the words that happen before what those that read them now do: whoever
-/// comes after these comes after them.
-void RaceShadow::prune(std::uint32_t piece, int warp, std::array<std::uint32_t, 4> const& lanes) {
-  std::uint32_t* link = &heads_[piece];
-  while (*link != 0) {
-    Reader& reader = readers_[*link];
-    if (reader.kind == ReaderKind::lanes && forget_known(reader, warp, lanes) == 0) {
-      drop(*link);
-    } else {
-      link = &reader.next;
-    }
-  }
-}
-
-/// Puts together what each warp has read of a piece at several times, on one line or on any: it
-/// counts as read at the first of them. Returns how many readers are left.
-int RaceShadow::join_warps(std::uint32_t piece, bool of_one_line) {
-  int count = 0;
-  for (std::uint32_t at = heads_[piece]; at != 0; at = readers_[at].next, ++count) {
-    Reader& reader = readers_[at];
-    if (reader.kind != ReaderKind::lanes) continue;
-    for (std::uint32_t* link = &reader.next; *link != 0;) {
-      Reader& earlier = readers_[*link];
-      if (earlier.kind != reader.kind || earlier.warp != reader.warp ||
-          earlier.async != reader.async || (of_one_line && earlier.site != reader.site)) {
-        link = &earlier.next;
-        continue;
-      }
-      for (std::size_t w = 0; w < 4; ++w) reader.lanes[w] |= earlier.lanes[w];
-      reader.time = std::min(reader.time, earlier.time);
-      drop(*link);
-    }
-  }
-  return count;
-}
-
-/// Makes room for one reader more: where kMostReaders warps have read the piece, the first that was
-/// noted is forgotten.
-void RaceShadow::make_room(std::uint32_t piece) {
-  std::bitset<512> warps;  // a cluster has no more
-  bool again = false;
-  for (std::uint32_t at = heads_[piece]; at != 0; at = readers_[at].next) {
-    std::size_t const warp = readers_[at].warp / 32 % warps.size();
-    again = again || warps[warp];
-    warps.set(warp);
-  }
-  if (again && (join_warps(piece, true) < kMostReaders || join_warps(piece, false) < kMostReaders))
-    return;
-  std::uint32_t* link = &heads_[piece];
-  while (readers_[*link].next != 0) link = &readers_[*link].next;
-  drop(*link);
-}
-
-/// Forgets, of a reader, the words that all have been read before what the lanes of a warp read
-/// now; returns the lanes that are left.
-std::uint32_t RaceShadow::forget_known(Reader& reader, int warp,
-                                       std::array<std::uint32_t, 4> const& lanes) const {
-  std::uint32_t left = 0;
-  for (std::size_t w = 0; w < 4; ++w) {
-    // What an mbarrier's agent knows, nobody asks.
-    bool known = lanes[w] != 0 && warp < causality_.threads();
-    for (std::uint32_t rest = reader.lanes[w]; known && rest != 0; rest &= rest - 1)
-      known = causality_.known(warp + std::countr_zero(lanes[w]),
-                               static_cast<int>(reader.warp) + std::countr_zero(rest), reader.time);
-    if (known) reader.lanes[w] = 0;
-    left |= reader.lanes[w];
-  }
-  return left;
-}
-
-/// Lanes of a warp have read words of a piece. What they read of those before is forgotten.
-void RaceShadow::note_lanes(std::uint32_t piece, int warp,
-                            std::array<std::uint32_t, 4> const& lanes, std::uint16_t site,
-                            bool async) {
-  Time const now = causality_.now();
-  std::uint32_t const own = static_cast<std::uint32_t>(warp);
-  std::uint32_t* link = &heads_[piece];
-  int count = 0;
-  while (*link != 0) {
-    Reader& reader = readers_[*link];
-    ++count;
-    if (reader.warp == own && reader.kind == ReaderKind::lanes && (reader.async || !async)) {
-      if (reader.time == now && reader.site == site) {
-        for (std::size_t w = 0; w < 4; ++w) reader.lanes[w] |= lanes[w];
-        return;
-      }
-      std::uint32_t left = 0;
-      for (std::size_t w = 0; w < 4; ++w) left |= reader.lanes[w] &= ~lanes[w];
-      if (left != 0 && reader.time != now) left = forget_known(reader, warp, lanes);
-      if (left == 0) {
-        drop(*link);
-        continue;
-      }
-    }
-    link = &reader.next;
-  }
-  if (count >= kManyReaders && std::has_single_bit(static_cast<unsigned>(count)))
-    prune(piece, warp, lanes);
-  if (count >= kMostReaders) make_room(piece);
-  push(piece, {0, now, site, ReaderKind::lanes, async, own, lanes});
-}
-
-/// A thread has read bytes of a piece that are no whole words.
-void RaceShadow::note_bytes(std::uint32_t piece, int thread, std::uint32_t bytes,
-                            std::uint16_t site) {
-  std::uint32_t const lane = static_cast<std::uint32_t>(thread % 32);
-  std::uint32_t const warp = static_cast<std::uint32_t>(thread) - lane;
-  int count = 0;
-  for (std::uint32_t* link = &heads_[piece]; *link != 0;) {
-    Reader& reader = readers_[*link];
-    ++count;
-    if (reader.warp == warp && reader.kind == ReaderKind::bytes_of_lane &&
-        reader.lanes[1] == lane && (reader.lanes[0] & ~bytes) == 0) {
-      drop(*link);
-      continue;
-    }
-    link = &reader.next;
-  }
-  if (count >= kMostReaders) make_room(piece);
-  push(piece,
-       {0, causality_.now(), site, ReaderKind::bytes_of_lane, false, warp, {bytes, lane, 0, 0}});
-}
-
-/// Whether the readers of the given bytes of a piece, but for thread `self`, are known.
-template <class Known>
-bool RaceShadow::readers_known(std::uint32_t piece, std::uint32_t bytes, int self, Known&& known,
-                               Conflict& conflict) const {
-  for (std::uint32_t at = heads_[piece]; at != 0; at = readers_[at].next) {
-    Reader const& reader = readers_[at];
-    int const warp = static_cast<int>(reader.warp);
-    auto const found = [&](int agent, std::uint32_t byte, bool warpgroup) {
-      conflict = {piece * kPiece + byte, agent, warpgroup, false, false, reader.site, reader.time};
-      return false;
-    };
-    switch (reader.kind) {
-      case ReaderKind::lanes:
-        for (std::uint32_t w = 0; w < 4; ++w) {
-          std::uint32_t const of_word = bytes >> 4 * w & 0xf;
-          if (of_word == 0) continue;
-          for (std::uint32_t rest = reader.lanes[w]; rest != 0; rest &= rest - 1) {
-            int const agent = warp + std::countr_zero(rest);
-            if (agent != self && !known(agent, reader.time, reader))
-              return found(agent, 4 * w + static_cast<std::uint32_t>(std::countr_zero(of_word)),
-                           false);
-          }
-        }
-        break;
-      case ReaderKind::bytes_of_lane: {
-        std::uint32_t const common = bytes & reader.lanes[0];
-        int const agent = warp + static_cast<int>(reader.lanes[1]);
-        if (common != 0 && agent != self && !known(agent, reader.time, reader))
-          return found(agent, static_cast<std::uint32_t>(std::countr_zero(common)), false);
-        break;
-      }
-      case ReaderKind::warpgroup:
-        // The reads of a wgmma are over for each of its warps when that warp has waited for its
-        // group: any of its lanes carries that on.
-        for (int w = 0; w < 4; ++w) {
-          bool any = false;
-          for (int lane = 0; lane < 32 && !any; ++lane) {
-            int const agent = warp + 32 * w + lane;
-            any = agent == self || known(agent, reader.time, reader);
-          }
-          if (!any)
-            return found(warp + 32 * w, static_cast<std::uint32_t>(std::countr_zero(bytes)), true);
-        }
-        break;
-    }
-  }
-  return true;
 }
 
 /// Whether a write is ordered before what the thread does: of a thread, known; of a copy, over.
@@ -415,19 +133,19 @@ void RaceShadow::note_use(int thread, std::uint32_t offset, std::uint32_t n, std
     if (words != 0) {
       std::array<std::uint32_t, 4> lanes{};
       for (std::size_t w = 0; w < 4; ++w) lanes[w] = (words >> w & 1) != 0 ? lane : 0;
-      note_lanes(piece, thread / 32 * 32, lanes, site);
+      readers_.note_lanes(piece, thread / 32 * 32, lanes, site);
     }
     for (std::uint32_t w = 0; w < 4; ++w) {
       if ((words >> w & 1) != 0) bytes &= ~(0xfu << 4 * w);
     }
-    if (bytes != 0) note_bytes(piece, thread, bytes, site);
+    if (bytes != 0) readers_.note_bytes(piece, thread, bytes, site);
     return true;
   });
 }
 
 bool RaceShadow::may_write(int thread, std::uint32_t offset, std::uint32_t n,
                            Conflict& conflict) const {
-  auto const known = [&](int agent, Time time, Reader const&) {
+  auto const known = [&](int agent, Time time, Readers::Reader const&) {
     return causality_.seen(thread, agent, time);
   };
   return each_word(offset, n,
@@ -435,7 +153,7 @@ bool RaceShadow::may_write(int thread, std::uint32_t offset, std::uint32_t n,
                      return writer_known(thread, word, bytes, conflict);
                    }) &&
          each_piece(offset, n, [&](std::uint32_t piece, std::uint32_t bytes) {
-           return heads_[piece] == 0 || readers_known(piece, bytes, thread, known, conflict);
+           return readers_.known(piece, bytes, thread, known, conflict);
          });
 }
 
@@ -463,7 +181,7 @@ RaceShadow::Split RaceShadow::stamps_of(std::uint32_t word) const {
 bool RaceShadow::strong(int thread, std::uint32_t offset, std::uint32_t n, std::uint16_t site,
                         bool write, SiteTable const& sites, Conflict& conflict) {
   auto const meets = [&](std::uint16_t other) { return is_strong(sites[other].instruction); };
-  auto const known = [&](int agent, Time time, Reader const& reader) {
+  auto const known = [&](int agent, Time time, Readers::Reader const& reader) {
     return meets(reader.site) || causality_.seen(thread, agent, time);
   };
   // A byte's last writer that is not strong, below those that are.
@@ -493,7 +211,7 @@ bool RaceShadow::strong(int thread, std::uint32_t offset, std::uint32_t n, std::
       return true;
     });
     ordered = ordered && each_piece(offset, n, [&](std::uint32_t piece, std::uint32_t bytes) {
-                return heads_[piece] == 0 || readers_known(piece, bytes, thread, known, conflict);
+                return readers_.known(piece, bytes, thread, known, conflict);
               });
     set_writers(offset, n, {causality_.now(), static_cast<std::uint16_t>(thread), site});
   }
@@ -509,7 +227,7 @@ void RaceShadow::written(std::uint32_t offset, std::uint32_t n, Stamp stamp) {
       return true;
     });
   each_piece(offset, n, [&](std::uint32_t piece, std::uint32_t bytes) {
-    if (heads_[piece] != 0) drop_readers(piece, whole_words(bytes));
+    readers_.drop(piece, whole_words(bytes));
     return true;
   });
 }
@@ -528,7 +246,8 @@ bool RaceShadow::read_row(int warp, std::uint32_t offset, std::uint32_t const (&
     for (std::uint32_t rest = lanes[w]; rest != 0 && all; rest &= rest - 1)
       all = writer_known(warp + std::countr_zero(rest), offset / 4 + w, 0xf, conflict);
   }
-  note_lanes(offset / kPiece, warp, {lanes[0], lanes[1], lanes[2], lanes[3]}, site);
+  readers_.note_lanes(offset / Readers::kPiece, warp, {lanes[0], lanes[1], lanes[2], lanes[3]},
+                      site);
   return all;
 }
 
@@ -573,7 +292,7 @@ bool RaceShadow::may_access(Issuers const& issuers, std::uint32_t offset, std::u
   int last_agent = -1;
   Time last_time = 0;
   bool unfenced = false;
-  auto const known = [&](int agent, Time time, Reader const& reader) {
+  auto const known = [&](int agent, Time time, Readers::Reader const& reader) {
     if (agent == last_agent && time <= last_time) return true;
     if (!issuers.seen(agent, time)) return false;
     unfenced = strict && !reader.async && !issuers.fenced(agent, time);
@@ -584,7 +303,7 @@ bool RaceShadow::may_access(Issuers const& issuers, std::uint32_t offset, std::u
     return true;
   };
   bool const read = each_piece(offset, n, [&](std::uint32_t piece, std::uint32_t bytes) {
-    return heads_[piece] == 0 || readers_known(piece, bytes, -1, known, conflict);
+    return readers_.known(piece, bytes, -1, known, conflict);
   });
   conflict.unfenced = !read && unfenced;
   return read;
@@ -593,26 +312,14 @@ bool RaceShadow::may_access(Issuers const& issuers, std::uint32_t offset, std::u
 void RaceShadow::has_read(int thread, bool warpgroup, std::uint32_t offset, std::uint32_t n,
                           std::uint16_t site) {
   std::uint32_t const lane = 1u << thread % 32;
-  Time const now = causality_.now();
   each_piece(offset, n, [&](std::uint32_t piece, std::uint32_t bytes) {
-    if (!warpgroup) {
-      std::array<std::uint32_t, 4> lanes{};
-      for (std::size_t w = 0; w < 4; ++w) lanes[w] = (bytes >> 4 * w & 0xf) != 0 ? lane : 0;
-      note_lanes(piece, thread / 32 * 32, lanes, site, true);
+    if (warpgroup) {
+      readers_.note_warpgroup(piece, thread, site);
       return true;
     }
-    std::uint32_t const own = static_cast<std::uint32_t>(thread);
-    int count = 0;
-    for (std::uint32_t at = heads_[piece]; at != 0; at = readers_[at].next) {
-      Reader& reader = readers_[at];
-      ++count;
-      if (reader.kind != ReaderKind::warpgroup || reader.warp != own) continue;
-      reader.time = now;
-      reader.site = site;
-      return true;
-    }
-    if (count >= kMostReaders) make_room(piece);
-    push(piece, {0, now, site, ReaderKind::warpgroup, true, own, {}});
+    std::array<std::uint32_t, 4> lanes{};
+    for (std::size_t w = 0; w < 4; ++w) lanes[w] = (bytes >> 4 * w & 0xf) != 0 ? lane : 0;
+    readers_.note_lanes(piece, thread / 32 * 32, lanes, site, true);
     return true;
   });
 }

@@ -132,6 +132,9 @@ class Dependence {
   std::vector<std::uint64_t> const& completions() const { return completions_; }
 
  private:
+  using Kind = Step::Kind;
+  static constexpr std::uint32_t kNoEvent = ~0u;
+
   struct Event {
     ProcessId process = 0;
     std::uint32_t index = 0;  ///< among the steps of its process, from 1
@@ -202,7 +205,12 @@ class Dependence {
     std::uint64_t depends = 0;                  ///< hashes of what did
     std::vector<std::uint32_t> conflicts = {};  ///< that might have come after it
     std::vector<Reversal>* reversals = nullptr;
+    Phases* mbarrier = nullptr;  ///< that it is at
+    bool looks = false;          ///< at the mbarrier's phase, and does not count for it
   };
+  void find_mbarrier(Current& now);
+  void order(Current& now);
+  void take_effect(Current& now);
   void need(Current& now, Clock const& clock, std::uint64_t hash);
   void conflict(Current& now, std::uint32_t event);
   void conflict(Current& now, Epoch const& epoch);

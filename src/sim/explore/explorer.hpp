@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "explore/dependence.hpp"
+#include "explore/processes.hpp"
 #include "machine/baton.hpp"
 #include "machine/pending_clusters.hpp"
 #include "machine/visible.hpp"
@@ -23,24 +24,6 @@ class InFlight;
 class InFlightGroups;
 struct Thread;
 struct Warp;
-
-/// The processes of a kernel's clusters by number, the same in every execution of an exploration.
-class Processes {
- public:
-  explicit Processes(ClusterShape const& shape) : shape_(shape) {}
-  ClusterShape const& shape() const { return shape_; }
-  /// The n-th operation in flight that the process issued.
-  ProcessId operation(ProcessId issuer, std::uint32_t n);
-  /// As Choices name them.
-  std::uint64_t name(ProcessId process) const;
-  /// None where the cluster has no such thread, warp or warpgroup.
-  std::optional<ProcessId> process(std::uint64_t name);
-
- private:
-  ClusterShape shape_;
-  std::unordered_map<std::uint64_t, ProcessId> by_issue_;
-  std::vector<std::uint64_t> issue_;  ///< of operations, from shape_.processes() on
-};
 
 /// Decides step by step who goes in one execution of a cluster, or of several that are there
 /// together, and records the steps.
@@ -137,29 +120,34 @@ class Explorer {
     int landed = 0;   ///< how often it was chosen
   };
 
+  // Who goes next: explorer.cpp.
+  bool can_go(Pending const& pending) const;
+  bool can_land(Flying const& flying) const;
+  bool possible(ProcessId process) const;
+  std::optional<ProcessId> preferred();
+  std::optional<ProcessId> next();
+  void choose(int place);
+  bool goes_on(int place) const;
+  int place_of(ProcessId process) const;
+  void go(ProcessId process);
+  void go(Pending& pending);
+  void list();
+  void stop(bool stuck);
+
+  // What they do, as steps: explorer_steps.cpp.
   Step step_of(Visible const& what, Pending& pending);
   Step exit_of(Thread const& thread) const;
   void add_access(Step& step, Visible const& what) const;
-  bool can_go(Pending const& pending) const;
-  bool can_land(Flying const& flying) const;
-  std::optional<ProcessId> preferred();
-  bool possible(ProcessId process) const;
-  void go(ProcessId process);
-  void go(Pending& pending);
   void land(Flying& flying);
   void perform(Step step);
-  void list();
-  void stop(bool stuck);
-  void choose(int place);
-  bool goes_on(int place) const;
-  std::optional<ProcessId> next();
-  int place_of(ProcessId process) const;
-  Bytes launches() const;
-  void may_refuse(int place);
-  void end_refusals(int place);
   ProcessId self(Thread const& thread) const;
   int rank(Cluster const& cluster, int cta) const;
   int rank(Cta const& cta) const;
+
+  // The places, and the clusters that start there: explorer_places.cpp.
+  Bytes launches() const;
+  void may_refuse(int place);
+  void end_refusals(int place);
 
   Processes& processes_;
   std::int64_t const max_steps_;

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "operand_tiles.hpp"
 #include "racing_kernel.hpp"
 #include "tegula/arch/wgmma.hpp"
 #include "tegula/tensor/descriptor.hpp"
@@ -171,25 +172,22 @@ template <int Arriving, bool Waits = true> struct LoadsOverAnOperand : Broken {
   static constexpr int threads = 160;
   using TileA = SharedTile<std::uint16_t, swizzled_operand(16, 64, 64, 1)>;
   using TileB = SharedTile<std::uint16_t, swizzled_operand(16, 16, 64, 1)>;
-  struct SharedStorage {
-    TileA a;
-    TileB b;
+  struct SharedStorage : OperandTiles<TileA, TileB> {
     Mbarrier full;
     Mbarrier empty;
     template <class F> void name_buffers(F&& name) {
-      name("A", a);
-      name("B", b);
+      OperandTiles<TileA, TileB>::name_buffers(name);
       name("full", full);
       name("empty", empty);
     }
   };
+  template <class Tile> static void clear(Tile const& tile) {
+    for (int at = 4 * thread_idx(); at < static_cast<int>(sizeof(tile.data)); at += 4 * threads)
+      st_shared(shared_address(tile.data) + static_cast<SharedAddr>(at), 0u);
+  }
   void operator()(Params const& p, SharedStorage& smem) const {
-    for (SharedAddr at = 4u * static_cast<SharedAddr>(thread_idx()); at < sizeof(smem.a.data);
-         at += 640)
-      st_shared(shared_address(smem.a.data) + at, 0u);
-    for (SharedAddr at = 4u * static_cast<SharedAddr>(thread_idx()); at < sizeof(smem.b.data);
-         at += 640)
-      st_shared(shared_address(smem.b.data) + at, 0u);
+    clear(smem.a);
+    clear(smem.b);
     SharedAddr const full = shared_address(&smem.full);
     SharedAddr const empty = shared_address(&smem.empty);
     if (thread_idx() == 0)

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "checker/causality.hpp"
+#include "tegula/arch/source_location.hpp"
+#include "values/instruction.hpp"
+
+/// Who accessed memory, when, and by what instruction on which line.
+namespace tegula::sim {
+
+/// An instruction on a source line.
+struct Site {
+  SourceLocation where;
+  Instruction instruction = Instruction::none;
+};
+
+/// Sites by number, which fits into a stamp.
+class SiteTable {
+ public:
+  SiteTable();
+  std::uint16_t number(Instruction instruction, SourceLocation where) {
+    std::size_t const slot =
+        (static_cast<std::size_t>(where.line) * 64 + static_cast<std::size_t>(instruction)) %
+        recent_.size();
+    std::uint16_t const recent = recent_[slot];
+    Site const& site = sites_[recent];
+    if (site.where.line == where.line && site.instruction == instruction &&
+        site.where.file == where.file) [[likely]]
+      return recent;
+    return recent_[slot] = find(instruction, where);
+  }
+  Site const& operator[](std::uint16_t number) const { return sites_[number]; }
+
+ private:
+  std::uint16_t find(Instruction instruction, SourceLocation where);
+
+  std::vector<Site> sites_;
+  std::unordered_multimap<std::uint64_t, std::uint16_t> numbers_;
+  std::array<std::uint16_t, 256> recent_{};
+};
+
+/// Who wrote, when and by what; time 0: nobody.
+struct Stamp {
+  Time time = 0;
+  std::uint16_t agent = 0;
+  std::uint16_t site = 0;
+};
+
+/// An access that another one conflicts with, and where.
+struct Conflict {
+  std::uint32_t offset = 0;  ///< of the first byte, in shared memory
+  int agent = 0;             ///< who accessed it before; of a warpgroup, its first thread
+  bool warpgroup = false;    ///< all of its warps did
+  bool wrote = false;
+  bool unfenced = false;  ///< the two are ordered, but for the fence between the proxies
+  std::uint16_t site = 0;
+  Time time = 0;  ///< of a write, or of the read
+};
+
+}  // namespace tegula::sim
