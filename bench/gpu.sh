@@ -8,7 +8,7 @@ if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
   capability=$(python3 -c 'import torch; print("%d%d" % torch.cuda.get_device_capability())')
   if [[ $capability == 90 ]]; then
     python3 bench/gpu/gemm_beside_cublas.py "$1" --record "$results"
-    python3 bench/gpu/profile_gemm.py "$1" --record "$results"
+    python3 bench/gpu/profile_kernels.py "$1" --record "$results"
     python3 bench/gpu/attention_beside.py "$1" --record "$results"
     python3 bench/gpu/attention_beside.py "$1" --random 40 --seed "$(date +%s)" --record "$results"
     python3 bench/gpu/grouped_beside.py "$1" --record "$results"

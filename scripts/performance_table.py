@@ -39,7 +39,7 @@ def read_records():
 def latest_run(records):
     last = {key: records[-1].get(key) for key in RUN_KEYS}
     run = [record for record in records if all(record.get(key) == value for key, value in last.items())]
-    by_case = {(record.get("case", record.get("file")), record.get("peer"), record.get("unit")): record for record in run}
+    by_case = {(record.get("case", record.get("file")), record.get("problem"), record.get("peer"), record.get("unit")): record for record in run}
     return list(by_case.values())
 
 
@@ -207,17 +207,31 @@ def build_table(records):
 
 
 def profile_table(records):
-    """Throughputs, then the stall reasons with the share of each in what a warp waits."""
-    throughputs = [[record["case"], f"{number(record['value'])} {record['unit']}"] for record in records if record["kind"] == "throughput"]
+    """A column a problem: throughputs, then the share of each stall reason in what the warps wait."""
+    problems = list(dict.fromkeys(record["problem"] for record in records))
+
+    def rows(values, shown, least=0.0):
+        """values: (case, problem) -> value. A row a case that is at least so much somewhere."""
+        highest = {}
+        for (case, _), value in values.items():
+            highest[case] = max(value, highest.get(case, value))
+        return [
+            [case, *(shown(case, values[case, problem]) if (case, problem) in values else "" for problem in problems)]
+            for case in highest
+            if highest[case] >= least
+        ]
+
+    units = {record["case"]: record["unit"] for record in records}
+    throughputs = {(record["case"], record["problem"]): record["value"] for record in records if record["kind"] == "throughput"}
     stalls = sorted((record for record in records if record["kind"] == "stall"), key=lambda record: -record["value"])
-    total = sum(record["value"] for record in stalls)
-    shares = [[record["case"], number(record["value"]), f"{100 * record['value'] / total:.0f} %"] for record in stalls if record["value"] > 0.01 * total]
+    totals = {problem: sum(record["value"] for record in stalls if record["problem"] == problem) for problem in problems}
+    shares = {(record["case"], record["problem"]): 100 * record["value"] / totals[record["problem"]] for record in stalls}
     return "\n\n".join(
         [
-            f"One launch of {records[0]['problem']} under Nsight Compute, at the clocks that the GPU chose.",
-            table(["counter", "measured"], throughputs),
-            "Warps that wait, by reason, for each instruction that a scheduler issues (reasons of 1 % and more):",
-            table(["stall reason", "warps", "share"], shares),
+            "One launch of each under Nsight Compute, at the clocks that the GPU chose; of a unit, the share of the cycles in which it is busy.",
+            table(["counter", *problems], rows(throughputs, lambda case, value: f"{number(value)} {units[case]}")),
+            "What the warps wait for, whenever an instruction is issued: the shares of the reasons that are 3 % or more somewhere.",
+            table(["stall reason", *problems], rows(shares, lambda _, value: f"{value:.0f} %", 3)),
         ]
     )
 

@@ -10,8 +10,6 @@ timed by events after the L2 cache was flushed; medians are shown, and the ratio
 
 --random N draws N shapes of models' layers by a seed instead of the list. --weigh WORTH also times every configuration whose predicted time
 is at most WORTH times the least, says how the predictions and the choice did, and writes each prediction and time to --weighed.
-
---once MxNxK launches ours once and nothing else: for a profiler.
 """
 
 import argparse
@@ -60,7 +58,6 @@ def arguments():
     parser.add_argument("--seed", type=int, default=0, help="of the shapes and the values (default 0)")
     parser.add_argument("--weigh", type=float, default=0, metavar="WORTH", help="time every configuration predicted to take up to WORTH times the least")
     parser.add_argument("--weighed", metavar="FILE", help="append what --weigh finds to this file, as JSON lines")
-    parser.add_argument("--once", metavar="MxNxK", help="launch ours once, in the first of --types")
     return parser.parse_args()
 
 
@@ -215,10 +212,6 @@ def main():
     options = arguments()
     torch.manual_seed(options.seed)
     entry = EntryPoints(options.build)
-    if options.once:
-        Problem(entry, options.types[0], *map(int, options.once.split("x"))).ours()
-        torch.cuda.synchronize()
-        return
     timer, lt, run = Timer(), CublasLt(), stamp("./run gpu bench")
     for kind in options.types:
         records = []
