@@ -12,6 +12,7 @@
 #include "tegula/kernel/epilogue_pieces.hpp"
 #include "tegula/kernel/epilogue_rows.hpp"
 #include "tegula/kernel/grouped_gemm_sm90_config.hpp"
+#include "tegula/kernel/plain_products_sm90.hpp"
 #include "tegula/kernel/promoted_products_sm90.hpp"
 #include "tegula/pipeline/cluster_reduction.hpp"
 #include "tegula/pipeline/group_tile_slots.hpp"
@@ -21,7 +22,6 @@
 #include "tegula/sim/mutable_values.hpp"
 #include "tegula/tensor/tma.hpp"
 #include "tegula/tensor/vector.hpp"
-#include "tegula/tensor/warpgroup_gemm.hpp"
 
 namespace tegula {
 
@@ -183,9 +183,9 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
   }
 
  private:
-  friend PromotedProductsSm90<GroupedGemmSm90>;
-  struct PlainProducts;
-  using Products = std::conditional_t<scaled, PromotedProductsSm90<GroupedGemmSm90>, PlainProducts>;
+  using Products = std::conditional_t<scaled, PromotedProductsSm90<GroupedGemmSm90>,
+                                      PlainProductsSm90<GroupedGemmSm90>>;
+  friend Products;
 
   TEGULA_DEVICE static WorkTiles work_of(Params const& p) {
     return WorkTiles{p.tiles, static_cast<int>(block_idx().x / cluster.x), p.clusters};
@@ -228,8 +228,8 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
       warp::sync();
     }
     if (warp::elect_one()) {
-      ring.acquire(state, 0, [&] { Slots{smem.tiles}.write_end(state.stage); });
       griddepcontrol_launch_dependents();
+      ring.acquire(state, 0, [&] { Slots{smem.tiles}.write_end(state.stage); });
     }
   }
 
@@ -348,43 +348,6 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
     TEGULA_DEVICE void drain() const {}
   };
   using End = std::conditional_t<split, SharedEnd, WholeEnd>;
-
-  /// The main loop without scales.
-  struct PlainProducts {
-    Params const& p;
-    SharedStorage& smem;
-    Ring const& ring;
-    int thread;
-
-    /// tCrC = A B^T over the steps, a stage of the ring each. The tensor core works on one stage
-    /// while the next is waited for.
-    TEGULA_DEVICE void add_to(Accumulator (&tCrC)[waves], typename Ring::State& state,
-                              GroupTile const& tile, int, Steps steps) const {
-      int previous = 0;
-#pragma unroll 1
-      for (int step = steps.first; step < steps.last; ++step) {
-        ring.wait(state);
-        if (ends_early(p, tile, step)) clear_beyond(smem, state.stage, tile, step, thread);
-        wgmma_fence();  // the registers of tCrC, before the first wgmma that uses them
-        auto const tCsB = Mma{thread}.partition_b(tensor(smem.b))(_, _, state.stage);
-#pragma unroll
-        for (int wave = 0; wave < waves; ++wave) {
-          auto const sA = part<wave_m, block_k>(domain_offset(tensor(smem.a), wave * wave_m, 0, 0));
-          gemm(Mma{thread}, Mma{thread}.partition_a(sA)(_, _, state.stage), tCsB, tCrC[wave],
-               step > steps.first);
-        }
-        wgmma_commit_group();
-        wgmma_wait_group<1>();  // nobody in this warp reads the stage before this one any more
-        if (step > steps.first) ring.release(previous);
-        previous = state.stage;
-        state.next();
-      }
-      wgmma_wait_group<0>();
-#pragma unroll
-      for (int wave = 0; wave < waves; ++wave) wgmma_pin(tCrC[wave]);
-      if (steps.count() > 0) ring.release(previous);
-    }
-  };
 
   /// Whether a step reads beyond the K of the group, what lies there being another group's.
   TEGULA_DEVICE static bool ends_early(Params const& p, GroupTile const& tile, int step) {

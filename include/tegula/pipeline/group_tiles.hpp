@@ -101,8 +101,9 @@ TEGULA_HOST_DEVICE constexpr GroupTile tile_of_group(GroupTiles const& t, int g,
 }
 
 /// The tiles of one cluster: `first`, first + step, ... All lanes of a warp walk together; each
-/// warp of a CTA has a walk of its own. A lane holds one of 32 groups at a time, so that a group is
-/// found by a few instructions of the warp, however many there are.
+/// warp of a CTA that walks has a walk of its own. A lane holds one of 32 groups at a time, so that
+/// a group is found by a few instructions of the warp, however many there are. Without groups no
+/// lane asks another.
 template <int BlockM> class GroupTileIterator {
  public:
   static constexpr int window = 32;  ///< groups that a warp holds
@@ -125,17 +126,20 @@ template <int BlockM> class GroupTileIterator {
  private:
   /// Holds the groups from first_ on.
   TEGULA_DEVICE void load() {
+    if (tiles_.grouping == Grouping::none) {  // what every lane knows
+      range_ = group_range(tiles_, 0, 0, 0);
+      total_ = tiles_of_group(tiles_, range_, BlockM);
+      return;
+    }
     int const lane = lane_id(), g = first_ + lane;
     int tiles = 0, blocks = 0;
     if (g < tiles_.groups) {
       int begin = 0, end = 0;
-      if (tiles_.grouping != Grouping::none) {
-        end = ld_global<int>(tiles_.ends + g);
-        if (tiles_.begins != nullptr)
-          begin = ld_global<int>(tiles_.begins + g);
-        else if (g > 0 && tiles_.grouping != Grouping::masked)
-          begin = ld_global<int>(tiles_.ends + g - 1);
-      }
+      end = ld_global<int>(tiles_.ends + g);
+      if (tiles_.begins != nullptr)
+        begin = ld_global<int>(tiles_.begins + g);
+      else if (g > 0 && tiles_.grouping != Grouping::masked)
+        begin = ld_global<int>(tiles_.ends + g - 1);
       range_ = group_range(tiles_, g, begin, end);
       tiles = tiles_of_group(tiles_, range_, BlockM);
       if (tiles_.grouping == Grouping::k) blocks = ceil_div(range_.end - range_.begin, k_block);
@@ -161,6 +165,10 @@ template <int BlockM> class GroupTileIterator {
       load();
     }
     if (done()) return;
+    if (tiles_.grouping == Grouping::none) {
+      tile = tile_of_group(tiles_, 0, range_, 0, index_, BlockM);
+      return;
+    }
     int const holder = warp::reduce_add(upto_ <= index_ ? 1 : 0);  // the lanes before it
     GroupRange const range = {warp::shfl(range_.begin, holder), warp::shfl(range_.end, holder)};
     tile = tile_of_group(tiles_, first_ + holder, range, warp::shfl(block_, holder),
