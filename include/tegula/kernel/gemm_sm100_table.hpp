@@ -35,7 +35,7 @@ template <class Add> constexpr void list_gemm_sm100(Add add) {
   for (DType b : {DType::e4m3, DType::e5m2}) add(typed(DType::e4m3, b, bf16, 128));
   add(typed(DType::e5m2, DType::e4m3, bf16, 128));
   auto const pair = [](GemmSm100Config c) {
-    c.ctas = 2;
+    c.ctas = c.cluster_m = 2;
     return c;
   };
   for (DType t : {bf16, f16}) add(pair(typed(t, t, t, 256)));
@@ -43,8 +43,21 @@ template <class Add> constexpr void list_gemm_sm100(Add add) {
   GemmSm100Config launched = typed(bf16, bf16, bf16, 128);
   launched.launched = true;
   add(launched);
-  launched.a_major = launched.b_major = Major::mn;
-  add(pair(launched));
+  auto const of_mn = [](GemmSm100Config c) {
+    c.a_major = c.b_major = Major::mn;
+    return c;
+  };
+  add(pair(of_mn(launched)));
+  auto const in_cluster = [](int m, int n, GemmSm100Config c) {
+    c.cluster_m = m, c.cluster_n = n;
+    return c;
+  };
+  GemmSm100Config const wide = pair(typed(bf16, bf16, bf16, 256));
+  add(in_cluster(1, 2, launched));
+  add(in_cluster(4, 1, wide));
+  add(in_cluster(2, 2, pair(launched)));
+  add(in_cluster(4, 2, of_mn(wide)));
+  add(in_cluster(4, 2, pair(typed(DType::e4m3, DType::e4m3, bf16, 256))));
 }
 
 constexpr auto gemm_sm100_table() {
@@ -62,10 +75,11 @@ struct GemmSm100Family {
   template <Config C> using Kernel = GemmSm100<C>;
   static constexpr auto table = detail::gemm_sm100_table();
 
-  /// bf16 at every tile and of all majors, by one CTA and by pairs, dealt in both ways; one or two
-  /// of every other type.
+  /// bf16 at every tile and of all majors, by one CTA and by pairs, dealt in both ways, in
+  /// clusters; one or two of every other type.
   static constexpr bool is_representative(Config const& c) {
-    return c.a != DType::f16 || c.block_n == 128;
+    if (c.a == DType::f16) return c.block_n == 128 && c.out == DType::f16;
+    return c.cluster_n == 1 || c.a_major == Major::k;
   }
 };
 
