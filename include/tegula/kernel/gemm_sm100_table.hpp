@@ -52,11 +52,10 @@ template <class Add> constexpr void list_gemm_sm100(Add add) {
     c.cluster_m = m, c.cluster_n = n;
     return c;
   };
-  GemmSm100Config const wide = pair(typed(bf16, bf16, bf16, 256));
   add(in_cluster(1, 2, launched));
-  add(in_cluster(4, 1, wide));
+  add(in_cluster(4, 1, pair(typed(bf16, bf16, bf16, 256))));
   add(in_cluster(2, 2, pair(launched)));
-  add(in_cluster(4, 2, of_mn(wide)));
+  add(in_cluster(2, 2, pair(of_mn(launched))));
   add(in_cluster(4, 2, pair(typed(DType::e4m3, DType::e4m3, bf16, 256))));
 }
 
