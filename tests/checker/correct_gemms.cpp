@@ -72,8 +72,8 @@ template <KernelFamily F> void add_gemm_sm100(F family, std::vector<CorrectKerne
     auto const& c = configurations(family)[i];
     // One cluster walks two tiles, the second with few rows, and goes once round the ring.
     GemmProblem p = problem_for(c);
-    p.m = c.cluster_m * c.block_m + 9;
-    p.n = (c.cluster_n - 1) * c.block_n + c.block_n / 2 + 3;
+    p.m = cluster_of(c).m * c.block_m + 9;
+    p.n = (cluster_of(c).n - 1) * c.block_n + c.block_n / 2 + 3;
     // What TMA unpacks it takes by 128 elements.
     bool const unpacks = !are_pairs(c.a, c.b) && (bits(c.a) < 8 || bits(c.b) < 8);
     p.k = block_k(c) * std::min(stages(c), 4) + (unpacks ? 128 : 8);

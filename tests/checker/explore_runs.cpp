@@ -138,7 +138,7 @@ void add_gemm_sm100(std::vector<Subject>& all) {
   for (int i = 0; i < static_cast<int>(configurations(gemm_sm100).size()); ++i) {
     GemmSm100Config const& c = configuration(gemm_sm100, i);
     GemmProblem p = problem_for(c);
-    p.m = 16, p.n = (c.launched ? 3 : 2) * c.cluster_n * c.block_n;
+    p.m = 16, p.n = (c.launched ? 3 : 2) * cluster_of(c).n * c.block_n;
     p.k = (c.launched ? 1 : 2) * block_k(c);
     (c.launched ? launched : dealt).explorations.emplace_back([=] {
       Machine const machine = blackwell({.multiprocessors = 2});

@@ -180,18 +180,18 @@ constexpr DenseSm100Case kDenseSm100Cases[] = {
      .k = 72,
      .strict = kByTheLetter},
     {.name = "gemm_sm100_cluster",  // both operands shared
-     .config = {.block_n = 64, .cluster_m = 2, .cluster_n = 2},
+     .config = {.block_n = 64, .cluster_tiles_m = 2, .cluster_tiles_n = 2},
      .m = 300,
      .n = 150,
      .k = 200,
      .adds = true},
     {.name = "gemm_sm100_pairs",
-     .config = {.block_n = 64, .ctas = 2, .cluster_m = 4, .cluster_n = 2},
+     .config = {.block_n = 64, .ctas = 2, .cluster_tiles_m = 2, .cluster_tiles_n = 2},
      .m = 530,
      .n = 136,
      .k = 200},
     {.name = "gemm_sm100_pairs_launched",
-     .config = {.block_n = 64, .ctas = 2, .cluster_m = 4, .launched = true},
+     .config = {.block_n = 64, .ctas = 2, .cluster_tiles_m = 2, .launched = true},
      .m = 530,
      .n = 136,
      .k = 72,
@@ -236,8 +236,8 @@ GemmSm90Params dense_params(Bench& bench, DenseSm100Case const& c) {
   TensorMap const a = operand(bench, "A", config.a, c.m, c.k, c.batch, a_fetch(config)),
                   b = operand(bench, "B", config.b, c.n, c.k, c.batch, b_fetch(config));
   void* const d = bench.output("D", config.out, c.n, rows, ldd);
-  TileScheduler const tiling = {.tiles_m = ceil_div(c.m, config.block_m * config.cluster_m),
-                                .tiles_n = ceil_div(c.n, config.block_n * config.cluster_n),
+  TileScheduler const tiling = {.tiles_m = ceil_div(c.m, config.block_m * cluster_of(config).m),
+                                .tiles_n = ceil_div(c.n, config.block_n * cluster_of(config).n),
                                 .batches = c.batch,
                                 .raster = Raster::along_n,
                                 .group = 1};

@@ -256,9 +256,7 @@ TEST(GemmPlan, TakesClustersOfSeveralPairsWhereTheyAreAskedFor) {
            {std::tuple(2, 1, 2), {1, 2, 1}, {4, 1, 2}, {2, 2, 2}}) {
         GemmSm100Config const c =
             chosen(problem(m, n, 1024), {.cluster_m = cluster_m, .cluster_n = cluster_n});
-        EXPECT_EQ(c.cluster_m, cluster_m);
-        EXPECT_EQ(c.cluster_n, cluster_n);
-        EXPECT_EQ(c.ctas, ctas);
+        EXPECT_EQ(cluster_of(c), (GemmClusterSpec{.m = cluster_m, .n = cluster_n, .group = ctas}));
       }
     }
   }

@@ -19,8 +19,8 @@ TEST_P(EverySm100Configuration, IsCorrectOverTheEdgesOfItsTiles) {
   SCOPED_TRACE(to_string(c));
   bool const odd = GetParam() % 2 == 1;
   GemmProblem p = problem_for(c);
-  p.m = c.cluster_m * c.block_m + 9;
-  p.n = c.cluster_n * c.block_n + (odd ? 8 : 3);
+  p.m = cluster_of(c).m * c.block_m + 9;
+  p.n = cluster_of(c).n * c.block_n + (odd ? 8 : 3);
   p.k = block_k(c) * (std::min(stages(c), 4) + 1) + (odd ? 1 : 8);
   p.batch = 2;
   p.one_a = odd;
@@ -106,7 +106,7 @@ TEST(GemmSm100, ClustersAreCorrectWhateverTheyDoNotDivide) {
   for (int const configuration : cluster_configurations()) {
     GemmSm100Config const& c = tegula::configuration(gemm_sm100, configuration);
     SCOPED_TRACE(to_string(c));
-    int const tile_m = c.cluster_m * c.block_m, tile_n = c.cluster_n * c.block_n;
+    int const tile_m = cluster_of(c).m * c.block_m, tile_n = cluster_of(c).n * c.block_n;
     for (auto const& [m, n, k] :
          {std::array{1, 1, 1}, std::array{131, 61, 67}, std::array{c.block_m - 1, tile_n - 1, 8},
           std::array{tile_m, c.block_n, 64}, std::array{tile_m - 1, c.block_n + 1, 72},
@@ -127,7 +127,7 @@ TEST(GemmSm100, ClustersAreTheSameAtEverySchedule) {
     GemmSm100Config const& c = tegula::configuration(gemm_sm100, configuration);
     SCOPED_TRACE(to_string(c));
     GemmProblem p = problem_for(c);
-    p.m = c.cluster_m * c.block_m + 40, p.n = (c.cluster_n - 1) * c.block_n + 24;
+    p.m = cluster_of(c).m * c.block_m + 40, p.n = (cluster_of(c).n - 1) * c.block_n + 24;
     p.k = block_k(c) + 16;
     expect_the_same(p, configuration, 1, cluster_size(c));
   }
@@ -181,7 +181,7 @@ TEST(GemmSm100, EveryRemovedFenceWaitAndCommitOfAClusterIsFound) {
     GemmSm100Config const& c = tegula::configuration(gemm_sm100, configuration);
     SCOPED_TRACE(to_string(c));
     GemmProblem p = problem_for(c);
-    p.m = c.cluster_m * c.block_m, p.n = 3 * c.cluster_n * c.block_n;
+    p.m = cluster_of(c).m * c.block_m, p.n = 3 * cluster_of(c).n * c.block_n;
     p.k = block_k(c) * (stages(c) / 3 + 1);
     expect_mutants_found(run_of(p, configuration), c.launched ? 12 : 10);
   }
@@ -220,7 +220,7 @@ TEST(GemmSm100, ClustersAreRightInEveryOrder) {
     SCOPED_TRACE(to_string(c));
     Machine const machine = blackwell({.multiprocessors = cluster_size(c)});
     GemmProblem p = problem_for(c);
-    p.m = 16, p.n = 2 * c.cluster_n * c.block_n, p.k = 2 * block_k(c);
+    p.m = 16, p.n = 2 * cluster_of(c).n * c.block_n, p.k = 2 * block_k(c);
     sim::Exploration const e =
         explore(machine, [&] { return run_sm100(machine, p, configuration, 1).d; });
     EXPECT_TRUE(e.complete) << e.text();

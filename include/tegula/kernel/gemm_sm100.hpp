@@ -129,7 +129,7 @@ template <GemmSm100Config C> struct GemmSm100 {
   using Operands = GemmOperandTiles<operands(C), tile_k(C)>;
   /// A stage is given back by a tcgen05_commit of each CTA, or pair, that it has parts for; of
   /// groups of k by an arrival, too.
-  using Ring = TmaPipeline<stages, 1, cluster_of(C).groups_m(), C.cluster_n>;
+  using Ring = TmaPipeline<stages, 1, cluster_of(C).groups_m(), cluster_of(C).n>;
   using Ends = GroupEnds<C>;
   using Results = TensorMemoryPipeline<accumulators, 4, C.ctas>;
   // Answers are read by who asks, who loads, four warps that store; in one CTA of a pair by who

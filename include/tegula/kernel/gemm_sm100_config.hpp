@@ -15,11 +15,10 @@ namespace tegula {
 /// One configuration of the Blackwell GEMM kernel: everything inside a CTA's tile of 128 x block_n
 /// elements of D, whose accumulators lie in tensor memory, twice where there is room. K is walked
 /// 128 bytes at a time. Two CTAs may share a tile of 256 x block_n: each loads half of A's rows and
-/// half of B's. The cluster_m x cluster_n CTAs of a cluster (rank = m + cluster_m n) compute
-/// neighbouring tiles and fetch what they share once, by multicast; pairs lie along m. Operands
-/// with block scales are of 8, 6 or 4 bits each with kMxScale, or e2m1 both with kNvScale, both
-/// K-major; a tile has 128 or 256 columns then. With scales and of groups a cluster is one CTA, or
-/// one pair.
+/// half of B's. A cluster computes cluster_tiles_m x cluster_tiles_n neighbouring tiles, and its
+/// CTAs fetch what they share once, by multicast (cluster_of; pairs lie along m). Operands with
+/// block scales are of 8, 6 or 4 bits each with kMxScale, or e2m1 both with kNvScale, both K-major;
+/// a tile has 128 or 256 columns then. With scales and of groups a cluster is one CTA, or one pair.
 struct GemmSm100Config {
   DType a = DType::bf16;
   DType b = DType::bf16;
@@ -27,9 +26,9 @@ struct GemmSm100Config {
   Major a_major = Major::k;
   Major b_major = Major::k;
   int block_n = 256;
-  int ctas = 1;          ///< that multiply together: one, or a pair
-  int cluster_m = ctas;  ///< CTAs: with pairs a multiple of two
-  int cluster_n = 1;
+  int ctas = 1;             ///< that multiply together, and share a tile: one, or a pair
+  int cluster_tiles_m = 1;  ///< of a cluster: each a CTA's, or a pair's
+  int cluster_tiles_n = 1;
   bool launched = false;   ///< tiles are dealt by cluster launch control; else beforehand
   int store_buffers = 2;   ///< of each warp of the epilogue, for D on its way out
   bool activates = false;  ///< whether D is activated: by which function is known only at run time
@@ -55,7 +54,7 @@ constexpr TmaBoxes fetch_of(OperandTile const& tile, DType type, bool pairs, int
 }  // namespace detail
 
 constexpr GemmClusterSpec cluster_of(GemmSm100Config const& c) {
-  return {.m = c.cluster_m, .n = c.cluster_n, .group = c.ctas};
+  return {.m = c.ctas * c.cluster_tiles_m, .n = c.cluster_tiles_n, .group = c.ctas};
 }
 /// CTAs of a cluster.
 constexpr int cluster_size(GemmSm100Config const& c) { return cluster_of(c).size(); }
@@ -103,10 +102,17 @@ constexpr EpilogueSm90Spec epilogue(GemmSm100Config const& c) {
           .activates = c.activates};
 }
 constexpr WorkTileSpec work_tiles(GemmSm100Config const& c) {
-  return {.m = c.block_m, .n = c.block_n, .cluster_m = c.cluster_m, .cluster_n = c.cluster_n};
+  GemmClusterSpec const cluster = cluster_of(c);
+  return {.m = c.block_m,
+          .n = c.block_n,
+          .cluster_m = cluster.m,
+          .cluster_n = cluster.n,
+          .ctas = cluster.size()};
 }
 /// The columns of a cluster's tiles.
-constexpr TileWidths tile_widths(GemmSm100Config const& c) { return {c.block_n * c.cluster_n, 0}; }
+constexpr TileWidths tile_widths(GemmSm100Config const& c) {
+  return {c.block_n * c.cluster_tiles_n, 0};
+}
 
 /// Tiles whose accumulators there is room for in tensor memory: one is computed while another is
 /// stored; with scales beside 256 columns, one.

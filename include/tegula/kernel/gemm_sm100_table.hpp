@@ -35,7 +35,7 @@ template <class Add> constexpr void list_gemm_sm100(Add add) {
   for (DType b : {DType::e4m3, DType::e5m2}) add(typed(DType::e4m3, b, bf16, 128));
   add(typed(DType::e5m2, DType::e4m3, bf16, 128));
   auto const pair = [](GemmSm100Config c) {
-    c.ctas = c.cluster_m = 2;
+    c.ctas = 2;
     return c;
   };
   for (DType t : {bf16, f16}) add(pair(typed(t, t, t, 256)));
@@ -48,15 +48,15 @@ template <class Add> constexpr void list_gemm_sm100(Add add) {
     return c;
   };
   add(pair(of_mn(launched)));
-  auto const in_cluster = [](int m, int n, GemmSm100Config c) {
-    c.cluster_m = m, c.cluster_n = n;
+  auto const in_cluster = [](int tiles_m, int tiles_n, GemmSm100Config c) {
+    c.cluster_tiles_m = tiles_m, c.cluster_tiles_n = tiles_n;
     return c;
   };
   add(in_cluster(1, 2, launched));
-  add(in_cluster(4, 1, pair(typed(bf16, bf16, bf16, 256))));
-  add(in_cluster(2, 2, pair(launched)));
-  add(in_cluster(2, 2, pair(of_mn(launched))));
-  add(in_cluster(4, 2, pair(typed(DType::e4m3, DType::e4m3, bf16, 256))));
+  add(in_cluster(2, 1, pair(typed(bf16, bf16, bf16, 256))));
+  add(in_cluster(1, 2, pair(launched)));
+  add(in_cluster(1, 2, pair(of_mn(launched))));
+  add(in_cluster(2, 2, pair(typed(DType::e4m3, DType::e4m3, bf16, 256))));
 }
 
 constexpr auto gemm_sm100_table() {
@@ -78,7 +78,7 @@ struct GemmSm100Family {
   /// clusters; one or two of every other type.
   static constexpr bool is_representative(Config const& c) {
     if (c.a == DType::f16) return c.block_n == 128 && c.out == DType::f16;
-    return c.cluster_n == 1 || c.a_major == Major::k;
+    return c.cluster_tiles_n == 1 || c.a_major == Major::k;
   }
 };
 
