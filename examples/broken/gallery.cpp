@@ -152,6 +152,8 @@
 #include "12_pairs/both_start.hpp"
 #include "12_pairs/exit_before_the_commit.hpp"
 #include "12_pairs/freed_by_one.hpp"
+#include "12_pairs/given_back_by_one_pair.hpp"
+#include "12_pairs/loaded_for_the_other_half.hpp"
 #include "12_pairs/operands_of_the_peer.hpp"
 #include "12_pairs/peer_not_waited_for.hpp"
 #include "12_pairs/started_after_the_exit.hpp"
@@ -274,6 +276,7 @@ std::vector<Chapter> const& chapters() {
        {exhibit<allocated_by_one>(), exhibit<freed_by_one>(), exhibit<another_group>(),
         exhibit<both_start>(), exhibit<operands_of_the_peer>(), exhibit<peer_not_waited_for>(),
         exhibit<started_after_the_exit>(), exhibit<exit_before_the_commit>(),
+        exhibit<loaded_for_the_other_half>(), exhibit<given_back_by_one_pair>(),
         exhibit<answer_read_early>(), exhibit<asked_after_the_last>()}},
   };
   return made;

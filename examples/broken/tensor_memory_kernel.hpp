@@ -28,12 +28,14 @@ template <int Ctas> struct TensorCoreKernel : Kernel<128> {
     SharedTile<std::uint16_t, swizzled_operand(16, 128, 64, 1)> a;
     SharedTile<std::uint16_t, swizzled_operand(16, 16, 64, 1)> b;
     Mbarrier done;
+    Mbarrier full;
     Mbarrier empty;
     std::uint32_t tmem;
     template <class F> void name_buffers(F&& name) {
       name("A", a);
       name("B", b);
       name("done", done);
+      name("full", full);
       name("empty", empty);
       name("tmem", tmem);
     }
@@ -53,11 +55,12 @@ template <int Ctas> struct TensorCoreKernel : Kernel<128> {
       cluster::sync();
     }
   }
-  /// Initialises both mbarriers, `empty` for so many arrivals; allocates 32 columns in each CTA.
+  /// Initialises the mbarriers, `empty` for so many arrivals; allocates 32 columns in each CTA.
   /// They meet.
   TEGULA_DEVICE static TensorAddr begin(SharedStorage const& smem, int arrivals) {
     if (thread_idx() == 0) {
       mbarrier_init(shared_address(&smem.done), 1);
+      mbarrier_init(shared_address(&smem.full), 1);
       mbarrier_init(shared_address(&smem.empty), arrivals);
       fence_mbarrier_init();
     }
@@ -100,6 +103,30 @@ struct PairKernel : TensorCoreKernel<2> {
   static constexpr int both = 0b11;  // of tcgen05_commit_multicast
   TEGULA_DEVICE static TensorAddr begin(SharedStorage const& smem) {
     return TensorCoreKernel::begin(smem, 1);
+  }
+};
+
+/// Two pairs, CTAs 0 and 1, 2 and 3, that multiply by the same B: CTA 0 loads eight rows of the
+/// first half for both even CTAs.
+struct TwoPairsKernel : PairKernel {
+  static constexpr Dim3 cluster = {4, 1, 1}, grid = {4, 1, 1};
+  static constexpr int even_ctas = 0b0101;
+
+  /// Clears what nobody loads.
+  TEGULA_DEVICE static void clear_others(SharedStorage const& smem) {
+    SharedAddr const b = shared_address(smem.b.data);
+    for (SharedAddr at = shared_address(smem.a.data); at < shared_address(&smem.done); at += 512) {
+      if (at < b || at >= b + kBoxBytes || cluster_cta_rank() % 2 == 1)
+        st_shared(at + static_cast<SharedAddr>(4 * thread_idx()), std::uint32_t{0});
+    }
+    fence_proxy_async_shared();
+  }
+  /// By one thread of CTA 0.
+  TEGULA_DEVICE static void load(Params const& p, SharedStorage const& smem, int ctas,
+                                 SourceLocation where = SourceLocation::current()) {
+    tma_load_multicast<2, L2Hint::none, 2>(shared_address(smem.b.data), p.swizzled_map,
+                                           TmaCoordinate{0, 0}, shared_address(&smem.full),
+                                           static_cast<std::uint16_t>(ctas), where);
   }
 };
 

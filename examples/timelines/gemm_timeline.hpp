@@ -22,16 +22,14 @@ struct TimelineProblem {
 };
 
 namespace detail {
-/// The kernel of a configuration, the machine that it is for, and its cluster.
+/// The kernel of a configuration, and the machine that it is for.
 template <auto C> struct TimelineKernel {
   using Kernel = GemmSm90<C>;
   static constexpr auto generation = sim::Generation::sm90;
-  static constexpr int cluster_m = C.cluster_m, cluster_n = C.cluster_n;
 };
 template <GemmSm100Config C> struct TimelineKernel<C> {
   using Kernel = GemmSm100<C>;
   static constexpr auto generation = sim::Generation::sm100;
-  static constexpr int cluster_m = C.ctas, cluster_n = 1;
 };
 }  // namespace detail
 
@@ -46,8 +44,8 @@ sim::Trace gemm_timeline(TimelineProblem const& problem, std::string const& titl
   sim::Machine machine({.generation = Chosen::generation,
                         .trace = sim::TraceOptions{.timing = sim::timing_of(Chosen::generation),
                                                    .barriers = problem.barriers}});
-  std::int64_t const m = std::int64_t{1} * problem.tiles_m * C.block_m * Chosen::cluster_m;
-  std::int64_t const n = std::int64_t{1} * problem.tiles_n * C.block_n * Chosen::cluster_n;
+  std::int64_t const m = std::int64_t{1} * problem.tiles_m * C.block_m * cluster_of(C).m;
+  std::int64_t const n = std::int64_t{1} * problem.tiles_n * C.block_n * cluster_of(C).n;
   std::int64_t const k = problem.k;
 
   std::uint8_t const any = 0x3f;  // 0x3f3f is 0.75 in bf16

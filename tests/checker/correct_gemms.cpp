@@ -70,10 +70,10 @@ void add_gemm_sm90(std::vector<CorrectKernel>& all) {
 template <KernelFamily F> void add_gemm_sm100(F family, std::vector<CorrectKernel>& all) {
   for (std::size_t i = 0; i < configurations(family).size(); ++i) {
     auto const& c = configurations(family)[i];
-    // One CTA, or pair, walks two tiles, the second with few rows, and goes once round the ring.
+    // One cluster walks two tiles, the second with few rows, and goes once round the ring.
     GemmProblem p = problem_for(c);
-    p.m = c.ctas * c.block_m + 9;
-    p.n = c.block_n / 2 + 3;
+    p.m = cluster_of(c).m * c.block_m + 9;
+    p.n = (cluster_of(c).n - 1) * c.block_n + c.block_n / 2 + 3;
     // What TMA unpacks it takes by 128 elements.
     bool const unpacks = !are_pairs(c.a, c.b) && (bits(c.a) < 8 || bits(c.b) < 8);
     p.k = block_k(c) * std::min(stages(c), 4) + (unpacks ? 128 : 8);

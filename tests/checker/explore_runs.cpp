@@ -131,14 +131,15 @@ void add_gemm_sm80(std::vector<Subject>& all) {
   all.push_back(std::move(gemm));
 }
 
-/// By one CTA, or pair; and under launch control by two.
+/// By one cluster; and under launch control by two.
 void add_gemm_sm100(std::vector<Subject>& all) {
   Subject dealt{"gemm_sm100", "each configuration: two tiles, two steps of K", {}};
-  Subject launched{"gemm_sm100", "launch control: three tiles, two CTAs or pairs at a time", {}};
+  Subject launched{"gemm_sm100", "launch control: three tiles, two clusters at a time", {}};
   for (int i = 0; i < static_cast<int>(configurations(gemm_sm100).size()); ++i) {
     GemmSm100Config const& c = configuration(gemm_sm100, i);
     GemmProblem p = problem_for(c);
-    p.m = 16, p.n = (c.launched ? 3 : 2) * c.block_n, p.k = (c.launched ? 1 : 2) * block_k(c);
+    p.m = 16, p.n = (c.launched ? 3 : 2) * cluster_of(c).n * c.block_n;
+    p.k = (c.launched ? 1 : 2) * block_k(c);
     (c.launched ? launched : dealt).explorations.emplace_back([=] {
       Machine const machine = blackwell({.multiprocessors = 2});
       return explore(

@@ -10,6 +10,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -229,6 +230,40 @@ TEST(GemmPlan, KeepsToConstraints) {
   odd.lda = 4097;
   EXPECT_THAT(refusal(odd, {.kernel = gemm_sm90}), HasSubstr("asked for"));
   EXPECT_THAT(refusal(odd, {.schedule = Schedule::basic}), HasSubstr("asked for"));
+}
+
+// Nothing that was measured speaks for a cluster of several CTAs, or pairs, on Blackwell.
+TEST(GemmPlan, TakesClustersOfSeveralPairsWhereTheyAreAskedFor) {
+  DeviceProperties const device = properties_of(sim::Generation::sm100);
+  auto const chosen = [&](GemmArguments const& g, GemmConstraints const& wanted) {
+    GemmChoice const choice = choose_gemm(g, device, wanted);
+    EXPECT_EQ(choice.kernel, gemm_sm100);
+    return configuration(gemm_sm100, choice.configuration);
+  };
+  for (std::int64_t const m : kSizes) {
+    for (std::int64_t const n : {8, 128, 136, 4096, 100000}) {
+      for (DType const in : {DType::bf16, DType::e4m3}) {
+        for (Major const major : {Major::k, Major::mn}) {
+          GemmArguments g = problem(m, n, 1024);
+          g.in = in, g.out = DType::bf16;
+          if (in == DType::bf16) g.a_major = g.b_major = major;
+          if (major == Major::mn) g.m = (m + 7) / 8 * 8;
+          GemmSm100Config const c = chosen(g, {});
+          EXPECT_EQ(cluster_size(c), c.ctas) << m << " x " << n << ": " << to_string(c);
+        }
+      }
+      for (auto const& [cluster_m, cluster_n, ctas] :
+           {std::tuple(2, 1, 2), {1, 2, 1}, {4, 1, 2}, {2, 2, 2}}) {
+        GemmSm100Config const c =
+            chosen(problem(m, n, 1024), {.cluster_m = cluster_m, .cluster_n = cluster_n});
+        EXPECT_EQ(cluster_of(c), (GemmClusterSpec{.m = cluster_m, .n = cluster_n, .group = ctas}));
+      }
+    }
+  }
+  EXPECT_THAT(message_of<argument_error>([&] {
+                choose_gemm(problem(64, 64, 64), device, {.cluster_m = 3, .cluster_n = 1});
+              }),
+              HasSubstr("is what was asked for"));
 }
 
 // What is worth timing: the default choice first, others of about its predicted time, none twice.

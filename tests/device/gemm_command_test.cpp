@@ -137,6 +137,30 @@ TEST(GemmCommand, TakesTheConfigurationThatIsAskedFor) {
   }
 }
 
+TEST(GemmCommand, TakesTheClusterThatIsAskedForOnAnSm100) {
+  for (auto const& [options, name] : {std::pair("--cluster 2x1", "256x256x64 pair 6 stages"),
+                                      {"--cluster 1x2", "128x128x64 cluster 1x2"},
+                                      {"--cluster 4x1", "256x256x64 pair cluster 4x1"},
+                                      {"--cluster 2x2", "256x128x64 pair cluster 2x2"},
+                                      {"--cluster 4x2 --in e4m3", "pair cluster 4x2"}}) {
+    std::string const command =
+        std::string("gemm --m 300 --n 136 --k 80 --trans-b --arch sm100 ") + options;
+    json const result = run_json(command);
+    EXPECT_TRUE(result["within_bound"]) << options;
+    EXPECT_GT(result["D"]["max_error"], 0.0) << options;
+    EXPECT_THAT(result["configuration"]["name"].get<std::string>(), HasSubstr(name));
+    json const chosen = run_json(command + " --explain")["chosen"];
+    EXPECT_EQ(chosen["name"], result["configuration"]["name"]);
+  }
+  for (char const* const options :
+       {"--cluster 3x1", "--cluster 2x2 --in e4m3 --scales mx", "--cluster 4x1 --tile 64x64"}) {
+    Outcome const refused =
+        run(std::string("gemm --m 300 --n 136 --k 80 --trans-b --arch sm100 ") + options);
+    EXPECT_NE(refused.status, 0) << options;
+    EXPECT_THAT(refused.output, AllOf(HasSubstr("--cluster"), HasSubstr("is what was asked for")));
+  }
+}
+
 TEST(GemmCommand, ExplainsItsChoiceWithoutComputing) {
   json const plan = run_json("gemm --m 100000 --n 100000 --k 100000 --trans-b --explain");
   EXPECT_THAT(plan["reason"].get<std::string>(),

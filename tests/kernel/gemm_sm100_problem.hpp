@@ -20,20 +20,20 @@ inline GemmProblem problem_for(GemmSm100Config const& c) {
           .block_scale = c.scale};
 }
 
-/// By one configuration of a family, on so many CTAs, or pairs of them.
+/// By one configuration of a family, on so many clusters.
 template <KernelFamily F>
 GemmResult run_sm100(F family, Machine const& machine, GemmProblem const& p, int configuration,
-                     int ctas) {
+                     int clusters) {
   return run_by(machine, p, [&](GemmArguments const& g) {
     GemmChoice choice =
         choose_gemm(g, machine.properties(), {.kernel = family, .configuration = configuration});
-    choice.clusters = std::min(ctas, choice.tiling.tiles);
+    choice.clusters = std::min(clusters, choice.tiling.tiles);
     gemm(machine, g, choice);
   });
 }
 inline GemmResult run_sm100(Machine const& machine, GemmProblem const& p, int configuration,
-                            int ctas) {
-  return run_sm100(gemm_sm100, machine, p, configuration, ctas);
+                            int clusters) {
+  return run_sm100(gemm_sm100, machine, p, configuration, clusters);
 }
 
 }  // namespace tegula

@@ -19,8 +19,8 @@ TEST_P(EverySm100Configuration, IsCorrectOverTheEdgesOfItsTiles) {
   SCOPED_TRACE(to_string(c));
   bool const odd = GetParam() % 2 == 1;
   GemmProblem p = problem_for(c);
-  p.m = c.ctas * c.block_m + 9;
-  p.n = c.block_n + (odd ? 8 : 3);
+  p.m = cluster_of(c).m * c.block_m + 9;
+  p.n = cluster_of(c).n * c.block_n + (odd ? 8 : 3);
   p.k = block_k(c) * (std::min(stages(c), 4) + 1) + (odd ? 1 : 8);
   p.batch = 2;
   p.one_a = odd;
@@ -41,18 +41,28 @@ int configuration_of(DType type, int block_n, int ctas = 1) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (all[i].a == type && all[i].out == type && all[i].block_n == block_n && !all[i].activates &&
         all[i].a_major == Major::k && all[i].b_major == Major::k && all[i].ctas == ctas &&
-        !all[i].launched)
+        !all[i].launched && cluster_size(all[i]) == ctas)
       return static_cast<int>(i);
   }
   return -1;
 }
-/// Of bf16, whose tiles are dealt by cluster launch control.
+/// Of bf16, whose tiles are dealt by cluster launch control, to CTAs, or pairs, one by one.
 int launched_configuration(int ctas) {
   auto const all = configurations(gemm_sm100);
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (all[i].launched && all[i].ctas == ctas) return static_cast<int>(i);
+    if (all[i].launched && all[i].ctas == ctas && cluster_size(all[i]) == ctas)
+      return static_cast<int>(i);
   }
   return -1;
+}
+/// Those of clusters of several CTAs, or pairs.
+std::vector<int> cluster_configurations() {
+  std::vector<int> found;
+  auto const all = configurations(gemm_sm100);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (cluster_size(all[i]) > all[i].ctas) found.push_back(static_cast<int>(i));
+  }
+  return found;
 }
 
 Sm100Run run_of(GemmProblem const& p, int configuration) {
@@ -89,6 +99,38 @@ TEST(GemmSm100, TilesByLaunchControlAreTheSameAtEverySchedule) {
   p.a_major = p.b_major = Major::mn;
   p.m = 3 * 256 - 128 - 5;
   expect_the_same(p, launched_configuration(2), 1, 2);
+}
+
+// Every cluster of several at a tile's edges and elsewhere: whole CTAs of it have nothing to store.
+TEST(GemmSm100, ClustersAreCorrectWhateverTheyDoNotDivide) {
+  for (int const configuration : cluster_configurations()) {
+    GemmSm100Config const& c = tegula::configuration(gemm_sm100, configuration);
+    SCOPED_TRACE(to_string(c));
+    int const tile_m = cluster_of(c).m * c.block_m, tile_n = cluster_of(c).n * c.block_n;
+    for (auto const& [m, n, k] :
+         {std::array{1, 1, 1}, std::array{131, 61, 67}, std::array{c.block_m - 1, tile_n - 1, 8},
+          std::array{tile_m, c.block_n, 64}, std::array{tile_m - 1, c.block_n + 1, 72},
+          std::array{c.block_m + 1, tile_n + 1, 136}}) {
+      GemmProblem p = problem_for(c);
+      p.m = m, p.n = n, p.k = k;
+      p.beta = m % 2 == 0 ? 0.5f : 0;
+      p.bias = m % 2 == 1;
+      expect_near_exact(
+          p, run_sm100(blackwell({.multiprocessors = 2 * cluster_size(c)}), p, configuration, 2));
+    }
+  }
+}
+
+// Two clusters' tiles, of which the second has few rows, in two steps of K.
+TEST(GemmSm100, ClustersAreTheSameAtEverySchedule) {
+  for (int const configuration : cluster_configurations()) {
+    GemmSm100Config const& c = tegula::configuration(gemm_sm100, configuration);
+    SCOPED_TRACE(to_string(c));
+    GemmProblem p = problem_for(c);
+    p.m = cluster_of(c).m * c.block_m + 40, p.n = (cluster_of(c).n - 1) * c.block_n + 24;
+    p.k = block_k(c) + 16;
+    expect_the_same(p, configuration, 1, cluster_size(c));
+  }
 }
 
 TEST(GemmSm100, TakesTinyAndAdversarialProblems) {
@@ -132,6 +174,19 @@ TEST(GemmSm100, EveryRemovedFenceWaitAndCommitOfAPairIsFound) {
   expect_mutants_found(run_of(p, configuration), 14);
 }
 
+// Of clusters: whom a commit tells. Three tiles through two tiles of accumulators, in more steps of
+// K than there are stages.
+TEST(GemmSm100, EveryRemovedFenceWaitAndCommitOfAClusterIsFound) {
+  for (int const configuration : cluster_configurations()) {
+    GemmSm100Config const& c = tegula::configuration(gemm_sm100, configuration);
+    SCOPED_TRACE(to_string(c));
+    GemmProblem p = problem_for(c);
+    p.m = cluster_of(c).m * c.block_m, p.n = 3 * cluster_of(c).n * c.block_n;
+    p.k = block_k(c) * (stages(c) / 3 + 1);
+    expect_mutants_found(run_of(p, configuration), c.launched ? 12 : 10);
+  }
+}
+
 // Two tiles by one CTA: its every wait is for one thing.
 TEST(GemmSm100, HasOneOrder) {
   Machine const machine = blackwell();
@@ -151,6 +206,21 @@ TEST(GemmSm100, PairsAndLaunchControlAreRightInEveryOrder) {
        {configuration_of(DType::bf16, 256, 2), launched_configuration(1)}) {
     GemmSm100Config const& c = tegula::configuration(gemm_sm100, configuration);
     GemmProblem const p{.m = 16, .n = 2 * c.block_n, .k = 128, .aligned = true};
+    sim::Exploration const e =
+        explore(machine, [&] { return run_sm100(machine, p, configuration, 1).d; });
+    EXPECT_TRUE(e.complete) << e.text();
+    EXPECT_TRUE(e.ok()) << e.text();
+  }
+}
+
+// Two clusters' tiles, in two steps of K.
+TEST(GemmSm100, ClustersAreRightInEveryOrder) {
+  for (int const configuration : cluster_configurations()) {
+    GemmSm100Config const& c = tegula::configuration(gemm_sm100, configuration);
+    SCOPED_TRACE(to_string(c));
+    Machine const machine = blackwell({.multiprocessors = cluster_size(c)});
+    GemmProblem p = problem_for(c);
+    p.m = 16, p.n = 2 * cluster_of(c).n * c.block_n, p.k = 2 * block_k(c);
     sim::Exploration const e =
         explore(machine, [&] { return run_sm100(machine, p, configuration, 1).d; });
     EXPECT_TRUE(e.complete) << e.text();

@@ -26,7 +26,7 @@ struct beyond_the_columns : TensorMemoryKernel {
 // Report:
 //   11_tensor_memory/beyond_the_columns.hpp:19: kernel beyond_the_columns, CTA (0, 0, 0), warp 3:
 //     out_of_bounds: tcgen05.ld touches columns 28 to 35 of tensor memory, which lie beyond the 32
-//     columns from 0 on that tcgen05.alloc gave (broken/tensor_memory_kernel.hpp:64) (4 times in
+//     columns from 0 on that tcgen05.alloc gave (broken/tensor_memory_kernel.hpp:67) (4 times in
 //     all)
 
 }  // namespace tegula::broken

@@ -29,14 +29,14 @@ struct committed_by_another : TensorMemoryKernel {
 // Report:
 //   11_tensor_memory/committed_by_another.hpp:21: kernel committed_by_another, CTA (0, 0, 0), warp
 //     2: async_read_early: tcgen05.ld reads lane 64, column 0 of tmem while a tcgen05.mma that
-//     writes it is in flight that warp 0 lane 0 issued (broken/tensor_memory_kernel.hpp:70): a
+//     writes it is in flight that warp 0 lane 0 issued (broken/tensor_memory_kernel.hpp:73): a
 //     tcgen05_commit after it by that thread, and a wait for its mbarrier, would order them (4
 //     times in all)
-//   broken/tensor_memory_kernel.hpp:76: kernel committed_by_another, CTA (0, 0, 0), warp 0:
+//   broken/tensor_memory_kernel.hpp:79: kernel committed_by_another, CTA (0, 0, 0), warp 0:
 //     data_race: tcgen05.dealloc of columns 0 to 31 of tensor memory, while a tcgen05.mma of them
-//     is in flight (broken/tensor_memory_kernel.hpp:70): a tcgen05_commit after it by that thread,
+//     is in flight (broken/tensor_memory_kernel.hpp:73): a tcgen05_commit after it by that thread,
 //     and a wait for its mbarrier, would order them
-//   broken/tensor_memory_kernel.hpp:70: kernel committed_by_another, CTA (0, 0, 0), warp 0, lane 0:
+//   broken/tensor_memory_kernel.hpp:73: kernel committed_by_another, CTA (0, 0, 0), warp 0, lane 0:
 //     exited_cta: the CTA exits while a tcgen05.mma out of its shared memory, from row 0, column 0
 //     of B on, has not been waited for: a tcgen05_commit after it by that thread, and a wait for
 //     its mbarrier, would order them

@@ -20,6 +20,6 @@ struct freed_twice : TensorMemoryKernel {
 // Report:
 //   11_tensor_memory/freed_twice.hpp:16: kernel freed_twice, CTA (0, 0, 0), warp 1:
 //     tensor_memory_misuse: tcgen05.dealloc of 32 columns of tensor memory from 0 on, which have
-//     been freed already (allocated at broken/tensor_memory_kernel.hpp:64)
+//     been freed already (allocated at broken/tensor_memory_kernel.hpp:67)
 
 }  // namespace tegula::broken

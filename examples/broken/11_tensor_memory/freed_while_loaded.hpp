@@ -27,6 +27,6 @@ struct freed_while_loaded : TensorMemoryKernel {
 //     two would order them
 //   11_tensor_memory/freed_while_loaded.hpp:16: kernel freed_while_loaded, CTA (0, 0, 0), warp 1:
 //     out_of_bounds: tcgen05.st touches columns 0 to 0 of tensor memory, which were allocated
-//     (broken/tensor_memory_kernel.hpp:64) and have been freed (2 times in all)
+//     (broken/tensor_memory_kernel.hpp:67) and have been freed (2 times in all)
 
 }  // namespace tegula::broken

@@ -37,7 +37,7 @@ struct given_back_before_loaded : TensorMemoryKernel {
 };
 
 // Report:
-//   broken/tensor_memory_kernel.hpp:70: kernel given_back_before_loaded, CTA (0, 0, 0), warp 0,
+//   broken/tensor_memory_kernel.hpp:73: kernel given_back_before_loaded, CTA (0, 0, 0), warp 0,
 //     lane 0: async_overwrite: tcgen05.mma writes lane 32, column 0 of tmem while a tcgen05.ld that
 //     reads it is in flight that warp 1 issued (11_tensor_memory/given_back_before_loaded.hpp:22):
 //     a tcgen05_wait_ld by the warp that issued it, and the tcgen05 fences around a barrier or an

@@ -26,7 +26,7 @@ struct no_fence_after_the_wait : TensorMemoryKernel {
 // Report:
 //   11_tensor_memory/no_fence_after_the_wait.hpp:20: kernel no_fence_after_the_wait, CTA (0, 0, 0),
 //     warp 2: data_race: tcgen05.ld reads lane 64, column 0 of tmem, which warp 0 lane 0 wrote by
-//     tcgen05.mma (broken/tensor_memory_kernel.hpp:70), and no tcgen05.fence::after_thread_sync
+//     tcgen05.mma (broken/tensor_memory_kernel.hpp:73), and no tcgen05.fence::after_thread_sync
 //     stands between: a tcgen05_fence_after_thread_sync by warp 2 before the tcgen05.ld would order
 //     them (3 times in all)
 

@@ -34,7 +34,7 @@ struct no_fence_before_the_arrival : TensorMemoryKernel {
 };
 
 // Report:
-//   broken/tensor_memory_kernel.hpp:70: kernel no_fence_before_the_arrival, CTA (0, 0, 0), warp 0,
+//   broken/tensor_memory_kernel.hpp:73: kernel no_fence_before_the_arrival, CTA (0, 0, 0), warp 0,
 //     lane 0: data_race: tcgen05.mma writes lane 32, column 0 of tmem, which warp 1 read by
 //     tcgen05.ld (11_tensor_memory/no_fence_before_the_arrival.hpp:21), and no
 //     tcgen05.fence::before_thread_sync followed: a tcgen05_fence_before_thread_sync by warp 1

@@ -18,7 +18,7 @@ struct not_freed : TensorMemoryKernel {
 };
 
 // Report:
-//   broken/tensor_memory_kernel.hpp:64: kernel not_freed, CTA (0, 0, 0), warp 0:
+//   broken/tensor_memory_kernel.hpp:67: kernel not_freed, CTA (0, 0, 0), warp 0:
 //     tensor_memory_misuse: the CTA exits and has not freed the 32 columns of tensor memory that
 //     tcgen05.alloc gave it: a tcgen05_dealloc before the exit would
 

@@ -27,7 +27,7 @@ struct operand_overwritten : TensorMemoryKernel {
 // Report:
 //   11_tensor_memory/operand_overwritten.hpp:20: kernel operand_overwritten, CTA (0, 0, 0), warp 0,
 //     lane 0: async_overwrite: st.shared writes row 0, column 0 of B while a tcgen05.mma that reads
-//     it is in flight that warp 0 lane 0 issued (broken/tensor_memory_kernel.hpp:70): a wait for
+//     it is in flight that warp 0 lane 0 issued (broken/tensor_memory_kernel.hpp:73): a wait for
 //     phase 0 of element 0 of done, of parity 0, at which the tcgen05_commit after it
 //     (11_tensor_memory/operand_overwritten.hpp:18) arrives, would order them
 

@@ -28,7 +28,7 @@ struct product_not_waited_for : TensorMemoryKernel {
 // Report:
 //   11_tensor_memory/product_not_waited_for.hpp:21: kernel product_not_waited_for, CTA (0, 0, 0),
 //     warp 2: async_read_early: tcgen05.ld reads lane 64, column 0 of tmem while a tcgen05.mma that
-//     writes it is in flight that warp 0 lane 0 issued (broken/tensor_memory_kernel.hpp:70): a wait
+//     writes it is in flight that warp 0 lane 0 issued (broken/tensor_memory_kernel.hpp:73): a wait
 //     for phase 0 of element 0 of done, of parity 0, at which the tcgen05_commit after it
 //     (11_tensor_memory/product_not_waited_for.hpp:16) arrives, would order them (4 times in all)
 

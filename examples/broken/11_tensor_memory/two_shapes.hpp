@@ -28,7 +28,7 @@ struct two_shapes : TensorMemoryKernel {
 // Report:
 //   11_tensor_memory/two_shapes.hpp:20: kernel two_shapes, CTA (0, 0, 0), warp 0, lane 0:
 //     async_overwrite: tcgen05.mma writes lane 0, column 0 of tmem while a tcgen05.mma that writes
-//     it is in flight that warp 0 lane 0 issued (broken/tensor_memory_kernel.hpp:70); products of
+//     it is in flight that warp 0 lane 0 issued (broken/tensor_memory_kernel.hpp:73); products of
 //     different shapes are not performed in their order: a tcgen05_commit after it by that thread,
 //     and a wait for its mbarrier, would order them
 

@@ -34,7 +34,7 @@ struct waits_for_the_first_product : TensorMemoryKernel {
 };
 
 // Report:
-//   broken/tensor_memory_kernel.hpp:70: kernel waits_for_the_first_product, CTA (0, 0, 0), warp 0,
+//   broken/tensor_memory_kernel.hpp:73: kernel waits_for_the_first_product, CTA (0, 0, 0), warp 0,
 //     lane 0: data_race: tcgen05.mma writes lane 32, column 0 of tmem, which warp 1 read by
 //     tcgen05.ld (11_tensor_memory/waits_for_the_first_product.hpp:25), and nothing orders the two:
 //     a barrier, or an arrival on an mbarrier and a wait for it, between the two, and the tcgen05
@@ -42,15 +42,15 @@ struct waits_for_the_first_product : TensorMemoryKernel {
 //   11_tensor_memory/waits_for_the_first_product.hpp:25: kernel waits_for_the_first_product, CTA
 //     (0, 0, 0), warp 0: async_read_early: tcgen05.ld reads lane 0, column 0 of tmem while a
 //     tcgen05.mma that writes it is in flight that warp 0 lane 0 issued
-//     (broken/tensor_memory_kernel.hpp:70): a wait for phase 1 of element 0 of done, of parity 1,
+//     (broken/tensor_memory_kernel.hpp:73): a wait for phase 1 of element 0 of done, of parity 1,
 //     at which the tcgen05_commit after it (11_tensor_memory/waits_for_the_first_product.hpp:20)
 //     arrives, would order them
-//   broken/tensor_memory_kernel.hpp:76: kernel waits_for_the_first_product, CTA (0, 0, 0), warp 0:
+//   broken/tensor_memory_kernel.hpp:79: kernel waits_for_the_first_product, CTA (0, 0, 0), warp 0:
 //     data_race: tcgen05.dealloc of columns 0 to 31 of tensor memory, while a tcgen05.mma of them
-//     is in flight (broken/tensor_memory_kernel.hpp:70): a wait for phase 1 of element 0 of done,
+//     is in flight (broken/tensor_memory_kernel.hpp:73): a wait for phase 1 of element 0 of done,
 //     of parity 1, at which the tcgen05_commit after it
 //     (11_tensor_memory/waits_for_the_first_product.hpp:20) arrives, would order them
-//   broken/tensor_memory_kernel.hpp:70: kernel waits_for_the_first_product, CTA (0, 0, 0), warp 0,
+//   broken/tensor_memory_kernel.hpp:73: kernel waits_for_the_first_product, CTA (0, 0, 0), warp 0,
 //     lane 0: exited_cta: the CTA exits while a tcgen05.mma out of its shared memory, from row 0,
 //     column 0 of B on, has not been waited for: a wait for phase 1 of element 0 of done, of parity
 //     1, at which the tcgen05_commit after it (11_tensor_memory/waits_for_the_first_product.hpp:20)

@@ -30,6 +30,6 @@ struct another_group : PairKernel {
 // Report:
 //   12_pairs/another_group.hpp:22: kernel another_group, CTA (0, 0, 0), warp 0, lane 0:
 //     tensor_memory_misuse: tcgen05.commit with .cta_group::1, where the kernel's others have
-//     .cta_group::2 (broken/tensor_memory_kernel.hpp:64): all of a kernel have the same
+//     .cta_group::2 (broken/tensor_memory_kernel.hpp:67): all of a kernel have the same
 
 }  // namespace tegula::broken

@@ -29,10 +29,10 @@ struct both_start : PairKernel {
 };
 
 // Report:
-//   broken/tensor_memory_kernel.hpp:70: kernel both_start, CTA (1, 0, 0), warp 0, lane 0:
+//   broken/tensor_memory_kernel.hpp:73: kernel both_start, CTA (1, 0, 0), warp 0, lane 0:
 //     async_overwrite: tcgen05.mma writes lane 0, column 0 of tmem of CTA 0 of the cluster while a
 //     tcgen05.mma that writes it is in flight that warp 0 lane 0 of CTA 0 of the cluster issued
-//     (broken/tensor_memory_kernel.hpp:70); one CTA of a pair starts its products: those of both
+//     (broken/tensor_memory_kernel.hpp:73); one CTA of a pair starts its products: those of both
 //     are not performed in an order: a tcgen05_commit_multicast in the place of the tcgen05_commit
 //     after it (12_pairs/both_start.hpp:23), to CTA 1 of the cluster, too, and a wait for its
 //     mbarrier there, would order them (2 times in all)

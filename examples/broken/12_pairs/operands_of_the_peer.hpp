@@ -29,14 +29,14 @@ struct operands_of_the_peer : PairKernel {
 };
 
 // Report:
-//   broken/tensor_memory_kernel.hpp:70: kernel operands_of_the_peer, CTA (0, 0, 0), warp 0, lane 0:
+//   broken/tensor_memory_kernel.hpp:73: kernel operands_of_the_peer, CTA (0, 0, 0), warp 0, lane 0:
 //     data_race: tcgen05.mma reads row 0, column 0 of B of CTA 1 of the cluster, which warp 0 lane
-//     0 of CTA 1 of the cluster wrote by st.shared (broken/tensor_memory_kernel.hpp:45), and
+//     0 of CTA 1 of the cluster wrote by st.shared (broken/tensor_memory_kernel.hpp:47), and
 //     nothing orders the two: a fence_proxy_async_shared after the write, and then a cluster::sync
 //     or an arrival on an mbarrier and a wait for it, would order them (15 times in all)
-//   broken/tensor_memory_kernel.hpp:70: kernel operands_of_the_peer, CTA (0, 0, 0), warp 0, lane 0:
+//   broken/tensor_memory_kernel.hpp:73: kernel operands_of_the_peer, CTA (0, 0, 0), warp 0, lane 0:
 //     data_race: tcgen05.mma reads row 0, column 0 of A of CTA 1 of the cluster, which warp 0 lane
-//     0 of CTA 1 of the cluster wrote by st.shared (broken/tensor_memory_kernel.hpp:45), and
+//     0 of CTA 1 of the cluster wrote by st.shared (broken/tensor_memory_kernel.hpp:47), and
 //     nothing orders the two: a fence_proxy_async_shared after the write, and then a cluster::sync
 //     or an arrival on an mbarrier and a wait for it, would order them (113 times in all)
 

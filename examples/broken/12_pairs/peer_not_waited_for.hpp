@@ -33,7 +33,7 @@ struct peer_not_waited_for : PairKernel {
 // Report:
 //   12_pairs/peer_not_waited_for.hpp:28: kernel peer_not_waited_for, CTA (1, 0, 0), warp 0:
 //     data_race: tcgen05.dealloc of columns 0 to 31 of tensor memory, while a tcgen05.mma of them
-//     is in flight (broken/tensor_memory_kernel.hpp:70): a tcgen05_commit_multicast in the place of
+//     is in flight (broken/tensor_memory_kernel.hpp:73): a tcgen05_commit_multicast in the place of
 //     the tcgen05_commit after it (12_pairs/peer_not_waited_for.hpp:23), to CTA 1 of the cluster,
 //     too, and a wait for its mbarrier there, would order them
 

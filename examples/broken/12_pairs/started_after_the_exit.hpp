@@ -30,7 +30,7 @@ struct started_after_the_exit : PairKernel {
 };
 
 // Report:
-//   broken/tensor_memory_kernel.hpp:70: kernel started_after_the_exit, CTA (0, 0, 0), warp 0, lane
+//   broken/tensor_memory_kernel.hpp:73: kernel started_after_the_exit, CTA (0, 0, 0), warp 0, lane
 //     0: exited_cta: tcgen05.mma of a pair of CTAs, of which that of rank 1 has exited: its tensor
 //     core, its shared memory and its tensor memory take part: a wait of that CTA for a
 //     tcgen05_commit of the product before it frees its columns and exits would order them

@@ -145,7 +145,9 @@ struct GemmConstraints {
   std::optional<FamilyId> kernel;
   std::optional<int> configuration;  ///< its number (gemm_sm90's, unless kernel says gemm_sm80)
   std::optional<Schedule> schedule;
-  std::optional<int> block_m, block_n, cluster_m, cluster_n, split_k;
+  std::optional<int> block_m, block_n;
+  std::optional<int> cluster_m, cluster_n;  ///< CTAs: on Blackwell 2 x 1 is a pair
+  std::optional<int> split_k;
   std::optional<Raster> raster;
   std::optional<int> group;  ///< tiles across the raster axis
   /// whether D is cut into tiles of two widths, where that evens the shares

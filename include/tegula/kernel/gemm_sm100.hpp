@@ -13,6 +13,7 @@
 #include "tegula/arch/tma.hpp"
 #include "tegula/arch/warp.hpp"
 #include "tegula/kernel/epilogue_sm90.hpp"
+#include "tegula/kernel/gemm_cluster.hpp"
 #include "tegula/kernel/gemm_operand_tiles.hpp"
 #include "tegula/kernel/gemm_sm100_config.hpp"
 #include "tegula/kernel/group_ends_sm100.hpp"
@@ -70,6 +71,10 @@ template <DType D> struct TileElementOf<D, true> { using Type = std::uint8_t; };
 /// of both are full, and when the accumulators of both are empty; its commits tell both. Each CTA
 /// loads half of the operands, and stores its 128 rows of D.
 ///
+/// In a cluster of several CTAs, or pairs, those beside each other along n read the same rows of A,
+/// and those along m the same columns of B: each loads a part of the stage for all of them. So who
+/// multiplies has a stage given back to all that load into it (gemm_cluster.hpp).
+///
 /// With C.launched the grid has a cluster for each tile, and a thread of warp 3 asks for those that
 /// have not started (launched_tiles.hpp).
 ///
@@ -88,7 +93,8 @@ template <GemmSm100Config C> struct GemmSm100 {
   static constexpr GemmSm100Config config = C;
   static constexpr int threads = 256;
   static constexpr int min_ctas_per_sm = 1;
-  static constexpr Dim3 cluster = {C.ctas, 1, 1};
+  static constexpr Dim3 cluster = {cluster_size(C), 1, 1};
+  using Cluster = GemmCluster<cluster_of(C), a_fetch(C), b_fetch(C)>;
   static constexpr bool cluster_launch_control = C.launched;
   // By griddepcontrol_wait; of a grid whose clusters may never start, nothing says when it is over.
   static constexpr bool programmatic_dependent_launch = !C.launched;
@@ -109,6 +115,7 @@ template <GemmSm100Config C> struct GemmSm100 {
                          std::conditional_t<scaled, ScaledGemmSm100Params, GemmSm90Params>>;
   static constexpr int first_scale = scale_column(C, 0);  // in tensor memory
   static_assert(stages >= 2 && columns <= kTensorColumns);
+  static_assert(Cluster::one_group || (!C.grouped && !scaled), "scales and groups are not shared");
   static_assert(!C.grouped ||
                 (!C.launched && !C.activates && C.a_major == Major::k && C.b_major == Major::k));
   static_assert(!scaled || (block_n % 128 == 0 && C.a_major == Major::k && C.b_major == Major::k));
@@ -117,15 +124,17 @@ template <GemmSm100Config C> struct GemmSm100 {
   using ElementB = typename detail::TileElementOf<C.b>::Type;
   using TileA = SharedTile<ElementA, a_tile(C, stages)>;  // (block_m, tile_k, stages)
   using TileB = SharedTile<ElementB, b_tile(C, stages)>;  // (block_n / ctas, tile_k, stages)
-  using CopyA = TmaCopy<a_fetch(C), C.ctas>;
-  using CopyB = TmaCopy<b_fetch(C), C.ctas>;
+  using CopyA = typename Cluster::CopyA;
+  using CopyB = typename Cluster::CopyB;
   using Operands = GemmOperandTiles<operands(C), tile_k(C)>;
-  /// A stage is given back by a tcgen05_commit; of groups of k by an arrival, too.
-  using Ring = TmaPipeline<stages, 1>;
+  /// A stage is given back by a tcgen05_commit of each CTA, or pair, that it has parts for; of
+  /// groups of k by an arrival, too.
+  using Ring = TmaPipeline<stages, 1, cluster_of(C).groups_m(), cluster_of(C).n>;
   using Ends = GroupEnds<C>;
   using Results = TensorMemoryPipeline<accumulators, 4, C.ctas>;
-  // Answers are read by who asks, who loads, four warps that store; in one CTA by who multiplies.
-  using Launches = LaunchPipeline<2, C.ctas, 6, 1>;
+  // Answers are read by who asks, who loads, four warps that store; in one CTA of a pair by who
+  // multiplies.
+  using Launches = LaunchPipeline<2, cluster_size(C), 6, cluster_size(C) / C.ctas>;
   using WorkTiles =
       std::conditional_t<C.grouped, GroupWorkTiles<work_tiles(C)>,
                          std::conditional_t<C.launched, LaunchedTiles<work_tiles(C), Launches>,
@@ -188,13 +197,13 @@ template <GemmSm100Config C> struct GemmSm100 {
     return warp == 0 ? "load" : warp == 1 ? "multiply" : warp < 4 ? "idle" : "epilogue";
   }
   TEGULA_HOST_DEVICE static constexpr Dim3 grid(Params const& p) {
-    return {p.schedule.clusters * C.ctas, 1, 1};
+    return {p.schedule.clusters * cluster.x, 1, 1};
   }
 
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
     int const warp = warp::shfl(warp_id(), 0);  // the same in all lanes
     Ring const ring{smem.ring};
-    Results const results{smem.results};
+    Results const results{smem.results, Cluster::first_of_group()};
     SharedAddr const tmem_at = shared_address(&smem.tmem);
     if (thread_idx() == 32) {
       prefetch_tensor_map(p.problem.a);
@@ -252,7 +261,7 @@ template <GemmSm100Config C> struct GemmSm100 {
         if (warp == 0) {
           load(p, smem, ring, work, leads);
         } else if (warp == 1) {
-          if (is_even()) {
+          if (Cluster::in_group() == 0) {
             multiply(p, smem, ring, results, tmem, work, leads);
           } else if constexpr (C.grouped && C.ctas > 1) {
             clear_as_peer(p, smem, ring, work);
@@ -265,18 +274,13 @@ template <GemmSm100Config C> struct GemmSm100 {
     }
   }
 
-  /// All threads of the CTA, or of the pair.
+  /// All threads of the cluster.
   TEGULA_DEVICE static void meet(SourceLocation where = SourceLocation::current()) {
-    if constexpr (C.ctas == 1) {
+    if constexpr (cluster.x == 1) {
       cta::sync(where);
     } else {
-      cluster::sync(where);
+      tegula::cluster::sync(where);
     }
-  }
-  /// Whether this is the CTA that multiplies.
-  TEGULA_DEVICE static bool is_even() {
-    if constexpr (C.ctas == 1) return true;
-    return cluster_cta_rank() == 0;
   }
   /// Waits for an empty stage, for so many bytes of the CTA, or of both. Returns the barrier that
   /// its loads complete on.
@@ -351,11 +355,12 @@ template <GemmSm100Config C> struct GemmSm100 {
     // The launch before this one has written A, B, C.
     if constexpr (!C.grouped) griddepcontrol_wait();
     typename Ring::State state;
-    CopyA const g2sA{0};
-    CopyB const g2sB{0};
+    CopyA const g2sA = Cluster::copy_a();
+    CopyB const g2sB = Cluster::copy_b();
+    int const own_n = Cluster::in_group() * (block_n / C.ctas);  // of B's rows
+
     auto const sA = tensor(smem.a);  // (block_m, tile_k, stages)
     auto const sB = tensor(smem.b);  // (block_n / ctas, tile_k, stages)
-    int const own_n = C.ctas == 1 ? 0 : cluster_cta_rank() * (block_n / C.ctas);  // of B's rows
     while (!work.done()) {
       WorkTilePlace const tile = operands_of(p, work), own = {tile.m, tile.n + own_n, tile.batch};
       auto const gA = of_group(Operands::a(p.problem, own), work);  // (block_m, tile_k, steps)
@@ -376,7 +381,7 @@ template <GemmSm100Config C> struct GemmSm100 {
       work.find();
     }
     if (!leads) return;
-    if constexpr (C.ctas > 1) ring.drain(state);
+    if constexpr (cluster.x > 1) ring.drain(state);
     if constexpr (!C.launched) griddepcontrol_launch_dependents();
   }
 
@@ -408,6 +413,16 @@ template <GemmSm100Config C> struct GemmSm100 {
     }
   }
 
+  /// Has an mbarrier of the CTAs told when the products so far are over.
+  TEGULA_DEVICE static void commit_to(std::uint16_t ctas, SharedAddr mbarrier,
+                                      SourceLocation where = SourceLocation::current()) {
+    if constexpr (cluster.x == 1) {
+      tcgen05_commit(mbarrier, where);
+    } else {
+      tcgen05_commit_multicast<C.ctas>(mbarrier, ctas, where);
+    }
+  }
+
   /// Whether the K of the tile's group ends in a step, and another group's begins.
   TEGULA_DEVICE static bool ends_in(Params const& p, WorkTiles const& work, int step) {
     if constexpr (C.grouped) return Ends::is_in(p.schedule.tiles, work.tile(), step);
@@ -425,6 +440,7 @@ template <GemmSm100Config C> struct GemmSm100 {
     auto const tCtC =
         tensor_memory_tiles<float, block_n, accumulators>(tmem);  // (128, block_n, accumulators)
     [[maybe_unused]] std::conditional_t<C.grouped, Ends, None> ends{smem.ends};
+    std::uint16_t const loaders = Cluster::loaders();
     while (!work.done()) {
       int const steps = steps_of(p, work);
       if (leads) results.acquire(result);
@@ -442,8 +458,8 @@ template <GemmSm100Config C> struct GemmSm100 {
           } else {
             gemm(mma, tCsA(_, state.stage), tCsB(_, state.stage), tCtC(_, _, result.stage), k > 0);
           }
-          // when the products have read the stage
-          tcgen05_commit_to_all<C.ctas>(ring.empty(state.stage));
+          // when the products have read the stage, of both CTAs of a pair
+          commit_to(loaders, ring.empty(state.stage));
           if constexpr (C.grouped) {
             if (p.schedule.tiles.grouping == Grouping::k)
               Ends::give_back(ring.empty(state.stage), clears);
@@ -453,7 +469,7 @@ template <GemmSm100Config C> struct GemmSm100 {
       }
       if (leads) results.commit(result.stage);
       result.next();
-      work.next();  // in the CTA that answers are given back to
+      work.next();  // in one CTA of a pair
     }
   }
 

@@ -4,6 +4,7 @@
 #include "tegula/atom/mma_spec.hpp"
 #include "tegula/kernel/block_scale.hpp"
 #include "tegula/kernel/epilogue_sm90_config.hpp"
+#include "tegula/kernel/gemm_cluster_spec.hpp"
 #include "tegula/kernel/gemm_sm90_config.hpp"
 #include "tegula/numeric/dtype.hpp"
 #include "tegula/pipeline/work_tiles.hpp"
@@ -14,8 +15,10 @@ namespace tegula {
 /// One configuration of the Blackwell GEMM kernel: everything inside a CTA's tile of 128 x block_n
 /// elements of D, whose accumulators lie in tensor memory, twice where there is room. K is walked
 /// 128 bytes at a time. Two CTAs may share a tile of 256 x block_n: each loads half of A's rows and
-/// half of B's. Operands with block scales are of 8, 6 or 4 bits each with kMxScale, or e2m1 both
-/// with kNvScale, both K-major; a tile has 128 or 256 columns then.
+/// half of B's. A cluster computes cluster_tiles_m x cluster_tiles_n neighbouring tiles, and its
+/// CTAs fetch what they share once, by multicast (cluster_of; pairs lie along m). Operands with
+/// block scales are of 8, 6 or 4 bits each with kMxScale, or e2m1 both with kNvScale, both K-major;
+/// a tile has 128 or 256 columns then. With scales and of groups a cluster is one CTA, or one pair.
 struct GemmSm100Config {
   DType a = DType::bf16;
   DType b = DType::bf16;
@@ -23,7 +26,9 @@ struct GemmSm100Config {
   Major a_major = Major::k;
   Major b_major = Major::k;
   int block_n = 256;
-  int ctas = 1;            ///< that multiply together: one, or a pair, which is a cluster
+  int ctas = 1;             ///< that multiply together, and share a tile: one, or a pair
+  int cluster_tiles_m = 1;  ///< of a cluster: each a CTA's, or a pair's
+  int cluster_tiles_n = 1;
   bool launched = false;   ///< tiles are dealt by cluster launch control; else beforehand
   int store_buffers = 2;   ///< of each warp of the epilogue, for D on its way out
   bool activates = false;  ///< whether D is activated: by which function is known only at run time
@@ -41,12 +46,18 @@ namespace detail {
 constexpr int shared_bits(DType type) { return bits(type) < 8 ? 8 : bits(type); }
 constexpr int tile_bytes(OperandTile const& tile) { return tile.mn * tile.k * tile.bits / 8; }
 /// The boxes of a tile; what is unpacked as it is loaded counts packed at the mbarrier.
-constexpr TmaBoxes fetch_of(OperandTile const& tile, DType type, bool pairs) {
-  TmaBoxes boxes = tma_boxes(tile);
+constexpr TmaBoxes fetch_of(OperandTile const& tile, DType type, bool pairs, int peers) {
+  TmaBoxes boxes = tma_boxes(tile, peers);
   if (!pairs && bits(type) < 8) boxes.bytes = boxes.bytes * bits(type) / 8;
   return boxes;
 }
 }  // namespace detail
+
+constexpr GemmClusterSpec cluster_of(GemmSm100Config const& c) {
+  return {.m = c.ctas * c.cluster_tiles_m, .n = c.cluster_tiles_n, .group = c.ctas};
+}
+/// CTAs of a cluster.
+constexpr int cluster_size(GemmSm100Config const& c) { return cluster_of(c).size(); }
 
 /// Elements of K in a stage: 128 bytes of a row, the span of the widest swizzle.
 constexpr int block_k(GemmSm100Config const& c) {
@@ -57,7 +68,8 @@ constexpr int tile_k(GemmSm100Config const& c) {
   return are_pairs(c.a, c.b) ? block_k(c) / 2 : block_k(c);
 }
 
-/// The tiles of A and B in shared memory, (mn, tile_k, stages), and how they come there.
+/// The tiles of A and B in shared memory, (mn, tile_k, stages), and how they come there: CTAs of a
+/// cluster that need the same rows, or columns, share their boxes.
 constexpr OperandTile a_tile(GemmSm100Config const& c, int stages = 1) {
   return {detail::shared_bits(c.a), c.block_m, tile_k(c), c.a_major == Major::k ? 1 : 0, stages};
 }
@@ -66,10 +78,10 @@ constexpr OperandTile b_tile(GemmSm100Config const& c, int stages = 1) {
           stages};
 }
 constexpr TmaBoxes a_fetch(GemmSm100Config const& c) {
-  return detail::fetch_of(a_tile(c), c.a, are_pairs(c.a, c.b));
+  return detail::fetch_of(a_tile(c), c.a, are_pairs(c.a, c.b), cluster_of(c).n);
 }
 constexpr TmaBoxes b_fetch(GemmSm100Config const& c) {
-  return detail::fetch_of(b_tile(c), c.b, are_pairs(c.a, c.b));
+  return detail::fetch_of(b_tile(c), c.b, are_pairs(c.a, c.b), cluster_of(c).groups_m());
 }
 
 /// What one CTA loads of the operands, as GemmOperandTiles takes it.
@@ -90,9 +102,17 @@ constexpr EpilogueSm90Spec epilogue(GemmSm100Config const& c) {
           .activates = c.activates};
 }
 constexpr WorkTileSpec work_tiles(GemmSm100Config const& c) {
-  return {.m = c.block_m, .n = c.block_n, .cluster_m = c.ctas};
+  GemmClusterSpec const cluster = cluster_of(c);
+  return {.m = c.block_m,
+          .n = c.block_n,
+          .cluster_m = cluster.m,
+          .cluster_n = cluster.n,
+          .ctas = cluster.size()};
 }
-constexpr TileWidths tile_widths(GemmSm100Config const& c) { return {c.block_n, 0}; }
+/// The columns of a cluster's tiles.
+constexpr TileWidths tile_widths(GemmSm100Config const& c) {
+  return {c.block_n * c.cluster_tiles_n, 0};
+}
 
 /// Tiles whose accumulators there is room for in tensor memory: one is computed while another is
 /// stored; with scales beside 256 columns, one.

@@ -43,8 +43,20 @@ template <class Add> constexpr void list_gemm_sm100(Add add) {
   GemmSm100Config launched = typed(bf16, bf16, bf16, 128);
   launched.launched = true;
   add(launched);
-  launched.a_major = launched.b_major = Major::mn;
-  add(pair(launched));
+  auto const of_mn = [](GemmSm100Config c) {
+    c.a_major = c.b_major = Major::mn;
+    return c;
+  };
+  add(pair(of_mn(launched)));
+  auto const in_cluster = [](int tiles_m, int tiles_n, GemmSm100Config c) {
+    c.cluster_tiles_m = tiles_m, c.cluster_tiles_n = tiles_n;
+    return c;
+  };
+  add(in_cluster(1, 2, launched));
+  add(in_cluster(2, 1, pair(typed(bf16, bf16, bf16, 256))));
+  add(in_cluster(1, 2, pair(launched)));
+  add(in_cluster(1, 2, pair(of_mn(launched))));
+  add(in_cluster(2, 2, pair(typed(DType::e4m3, DType::e4m3, bf16, 256))));
 }
 
 constexpr auto gemm_sm100_table() {
@@ -62,10 +74,11 @@ struct GemmSm100Family {
   template <Config C> using Kernel = GemmSm100<C>;
   static constexpr auto table = detail::gemm_sm100_table();
 
-  /// bf16 at every tile and of all majors, by one CTA and by pairs, dealt in both ways; one or two
-  /// of every other type.
+  /// bf16 at every tile and of all majors, by one CTA and by pairs, dealt in both ways, in
+  /// clusters; one or two of every other type.
   static constexpr bool is_representative(Config const& c) {
-    return c.a != DType::f16 || c.block_n == 128;
+    if (c.a == DType::f16) return c.block_n == 128 && c.out == DType::f16;
+    return c.cluster_tiles_n == 1 || c.a_major == Major::k;
   }
 };
 

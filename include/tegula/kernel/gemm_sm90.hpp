@@ -58,7 +58,7 @@ template <GemmSm90Config C> struct GemmSm90 {
   static constexpr int min_ctas_per_sm = C.min_ctas_per_sm;
   static constexpr bool programmatic_dependent_launch = true;  // by griddepcontrol_wait
   static constexpr Dim3 cluster = {cluster_size(C), 1, 1};
-  using Cluster = GemmCluster<C>;
+  using Cluster = GemmCluster<cluster_of(C), a_fetch(C), b_fetch(C)>;
   static constexpr int peers = Cluster::peers;  // CTAs that multicast to each other
   static constexpr int stages = tegula::stages(C);
   static constexpr int block_k = tegula::block_k(C);
@@ -67,7 +67,6 @@ template <GemmSm90Config C> struct GemmSm90 {
   static constexpr bool two_widths = C.narrow_n > 0;
   static constexpr int narrow_n = two_widths ? C.narrow_n : C.block_n;
   static_assert(!split || !pingpong, "both consumers share one tile");
-  static_assert(cluster_size(C) <= 8, "portable clusters have at most 8 CTAs");
   static_assert(!two_widths || (C.narrow_n < C.block_n && !split));
   static_assert(stages >= 2);
 

@@ -5,6 +5,7 @@
 #include "tegula/arch/tensor_map.hpp"
 #include "tegula/atom/mma_spec.hpp"
 #include "tegula/kernel/epilogue_sm90_config.hpp"
+#include "tegula/kernel/gemm_cluster_spec.hpp"
 #include "tegula/layout/refuse.hpp"
 #include "tegula/numeric/dtype.hpp"
 #include "tegula/pipeline/initial_tiles.hpp"
@@ -58,10 +59,11 @@ constexpr int consumers(GemmSm90Config const& c) {
 }
 /// Elements of K in a stage: 128 bytes of a row, the span of the widest swizzle.
 constexpr int block_k(GemmSm90Config const& c) { return 1024 / bits(c.a); }
-/// CTAs of a cluster.
-constexpr int cluster_size(GemmSm90Config const& c) {
-  return c.cluster_m * c.cluster_n * c.split_k;
+constexpr GemmClusterSpec cluster_of(GemmSm90Config const& c) {
+  return {.m = c.cluster_m, .n = c.cluster_n, .shares = c.split_k};
 }
+/// CTAs of a cluster.
+constexpr int cluster_size(GemmSm90Config const& c) { return cluster_of(c).size(); }
 /// Rows of D that one consumer computes.
 constexpr int consumer_m(GemmSm90Config const& c) {
   return c.schedule == Schedule::cooperative ? c.block_m / consumers(c) : c.block_m;

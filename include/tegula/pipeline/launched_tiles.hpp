@@ -21,7 +21,7 @@ namespace tegula {
 ///     empty[s]:  of the CTA of rank 0, from the roles of all CTAs: nobody reads answer s any more
 ///
 /// A thread of each CTA asks; that of rank 0 for all. In a CTA `Readers` read an answer, who asks
-/// among them, and `MoreReaders` in that of rank 0: threads, or warps that release it together.
+/// among them, and `MoreReaders` in some CTAs besides: threads, or warps that release it together.
 template <int Stages, int Ctas, int Readers, int MoreReaders = 0> class LaunchPipeline {
  public:
   using State = PipelineState<Stages>;

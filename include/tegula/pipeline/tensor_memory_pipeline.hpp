@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "tegula/arch/cluster.hpp"
 #include "tegula/arch/mbarrier.hpp"
 #include "tegula/arch/scope.hpp"
@@ -9,26 +11,14 @@
 
 namespace tegula {
 
-/// As tcgen05_commit, at the mbarrier of the CTA, or at those of both CTAs of a pair that is a
-/// cluster.
-template <int Ctas>
-TEGULA_DEVICE void tcgen05_commit_to_all(SharedAddr mbarrier,
-                                         SourceLocation where = SourceLocation::current()) {
-  if constexpr (Ctas == 1) {
-    tcgen05_commit(mbarrier, where);
-  } else {
-    tcgen05_commit_multicast<Ctas>(mbarrier, (1 << Ctas) - 1, where);
-  }
-}
-
 /// A ring of `Buffers` tiles of accumulators in tensor memory, handed from the thread that
 /// multiplies to the warps that read them, and back.
 ///
 ///     full[s]:   from the tensor core to `ReaderWarps` warps: the products of tile s are complete
 ///     empty[s]:  from these warps to the thread that multiplies: nobody reads tile s any more
 ///
-/// Of `Ctas` 2, a pair of CTAs that is a cluster: the thread is the even CTA's, each CTA has so
-/// many warps, which read its half of the tile.
+/// Of `Ctas` 2, a pair of CTAs: the thread is the even CTA's, each CTA has so many warps, which
+/// read its half of the tile.
 template <int Buffers, int ReaderWarps, int Ctas = 1> class TensorMemoryPipeline {
   static constexpr Scope kScope = Ctas == 1 ? Scope::cta : Scope::cluster;
 
@@ -40,8 +30,9 @@ template <int Buffers, int ReaderWarps, int Ctas = 1> class TensorMemoryPipeline
     Mbarrier empty[Buffers];
   };
 
-  TEGULA_DEVICE explicit TensorMemoryPipeline(Storage const& storage)
-      : full_(shared_address(storage.full)), empty_(shared_address(storage.empty)) {}
+  /// `first`: of a pair, the rank of its even CTA.
+  TEGULA_DEVICE explicit TensorMemoryPipeline(Storage const& storage, int first = 0)
+      : full_(shared_address(storage.full)), empty_(shared_address(storage.empty)), first_(first) {}
 
   /// By one thread; then fence_mbarrier_init and a barrier of the CTA.
   TEGULA_DEVICE void init() const {
@@ -60,7 +51,12 @@ template <int Buffers, int ReaderWarps, int Ctas = 1> class TensorMemoryPipeline
   }
   /// Who multiplies: the tile is full when all products so far are complete.
   TEGULA_DEVICE void commit(int stage, SourceLocation where = SourceLocation::current()) const {
-    tcgen05_commit_to_all<Ctas>(full_ + 8 * stage, where);
+    if constexpr (Ctas == 1) {
+      tcgen05_commit(full_ + 8 * stage, where);
+    } else {
+      auto const both = static_cast<std::uint16_t>(3 << first_);
+      tcgen05_commit_multicast<Ctas>(full_ + 8 * stage, both, where);
+    }
   }
 
   /// Readers: wait until the tile is full.
@@ -76,13 +72,14 @@ template <int Buffers, int ReaderWarps, int Ctas = 1> class TensorMemoryPipeline
     if constexpr (Ctas == 1) {
       mbarrier_arrive(empty_ + 8 * stage, where);
     } else {
-      mbarrier_arrive_cluster_release(mapa(empty_ + 8 * stage, 0), where);
+      mbarrier_arrive_cluster_release(mapa(empty_ + 8 * stage, first_), where);
     }
   }
 
  private:
   SharedAddr full_;
   SharedAddr empty_;
+  int first_;
 };
 
 }  // namespace tegula

@@ -51,7 +51,8 @@ template <int... Order> TEGULA_DEVICE auto tma_tensor(TensorMap const& map) {
 /// A tile's TMA boxes; `rank` is which of the peers that share them this CTA is: the copy's
 /// "thread". `ctas` are the peers, a bit for each CTA of the cluster: the first ones, unless said.
 /// `cut` rows fewer than S says has each peer's box of a tile that is cut short (first_rows).
-/// `Group` 2: the mbarrier of its loads may be that of the peer of a pair of CTAs (.cta_group).
+/// `Group` 2: the mbarrier of its loads may be that of the other CTA of a pair (.cta_group), in all
+/// peers' pairs then; the peers have the same place in their pairs, and `ctas` names them.
 template <TmaBoxes S, int Group = 1> struct TmaCopy {
   static constexpr TmaBoxes spec = S;
   static constexpr int bytes = S.bytes;  ///< that a whole tile brings: what the mbarrier expects
@@ -141,13 +142,12 @@ TEGULA_DEVICE void copy(TmaCopy<S, Group> const& by, Tensor<Tma<Order...>, G> co
   detail::for_each_box(
       by, from, to,
       [&](SharedAddr place, auto const& at) {
-        if constexpr (Group > 1) {
-          static_assert(S.peers == 1, "copy: a pair of CTAs loads without multicast");
-          tma_load<sizeof...(Order), L2Hint::none, Group>(place, *from.space.map, at, full, where);
-        } else if constexpr (S.peers > 1) {
-          tma_load_multicast(place, *from.space.map, at, full, by.ctas, where);
+        constexpr int rank = sizeof...(Order);
+        if constexpr (S.peers > 1) {
+          tma_load_multicast<rank, L2Hint::none, Group>(place, *from.space.map, at, full, by.ctas,
+                                                        where);
         } else {
-          tma_load(place, *from.space.map, at, full, where);
+          tma_load<rank, L2Hint::none, Group>(place, *from.space.map, at, full, where);
         }
       },
       where);

@@ -12,12 +12,14 @@ GemmChoice FamilyTraits<GemmSm100Family>::predict(GemmArguments const& arguments
                                                   GemmConstraints const& wanted,
                                                   GemmCostModel const& model) {
   GemmArguments const g = with_defaults(arguments);
-  int const tiles_m = static_cast<int>(ceil_div(g.m, c.ctas * c.block_m)),
-            tiles_n = static_cast<int>(ceil_div(g.n, c.block_n));
+  GemmClusterSpec const cluster = cluster_of(c);
+  int const tiles_m = static_cast<int>(ceil_div(g.m, cluster.m * c.block_m)),
+            tiles_n = static_cast<int>(ceil_div(g.n, cluster.n * c.block_n));
   int const tiles = tiles_m * tiles_n * static_cast<int>(g.batch);
   int const across = std::min(8, wanted.raster == Raster::along_m ? tiles_n : tiles_m);
   GemmChoice choice{.kernel = gemm_sm100};
-  int const at_once = std::max(1, std::min(tiles, device.multiprocessors / c.ctas));
+  int const at_once =
+      std::max(1, std::min(tiles, resident_clusters(cluster.size(), device, model)));
   choice.clusters = c.launched ? tiles : at_once;
   choice.tiling = TileScheduler{.tiles_m = tiles_m,
                                 .tiles_n = tiles_n,
@@ -52,10 +54,10 @@ GemmSm90Params FamilyTraits<GemmSm100Family>::lower(Machine const& machine,
   int const clusters = c.launched ? choice.tiling.tiles : choice.clusters;
   return {.problem = tma_problem(machine, g, a_fetch(c), b_fetch(c)),
           .schedule = {.clusters = clusters,
-                       .initial_tiles = c.launched
-                                            ? InitialTiles{}
-                                            : initial_tiles(choice.tiling, tile_widths(c), clusters,
-                                                            c.ctas, machine.multiprocessors()),
+                       .initial_tiles =
+                           c.launched ? InitialTiles{}
+                                      : initial_tiles(choice.tiling, tile_widths(c), clusters,
+                                                      cluster_size(c), machine.multiprocessors()),
                        .tiling = choice.tiling},
           .epilogue = tma_epilogue(machine, g, epilogue(c), false)};
 }

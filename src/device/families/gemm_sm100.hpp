@@ -41,7 +41,8 @@ template <> struct FamilyTraits<GemmSm100Family> {
     if (differs(wanted.configuration, number)) return "another configuration is asked for";
     if (differs(wanted.block_m, c.block_m) || differs(wanted.block_n, c.block_n))
       return "another tile is asked for";
-    if (differs(wanted.cluster_m, c.ctas) || differs(wanted.cluster_n, 1))
+    GemmClusterSpec const cluster = cluster_of(c);
+    if (differs(wanted.cluster_m, cluster.m) || differs(wanted.cluster_n, cluster.n))
       return "another cluster is asked for";
     if (wanted.schedule || wanted.split_k || wanted.fitted.value_or(false))
       return "what is asked for only gemm_sm90 has";
@@ -75,6 +76,8 @@ template <> struct FamilyTraits<GemmSm100Family> {
     if (c.scale.block != 0)
       s += fmt::format(" {} for each {}", to_string(c.scale.type), c.scale.block);
     if (c.ctas == 2) s += " pair";
+    GemmClusterSpec const cluster = cluster_of(c);
+    if (cluster.size() > c.ctas) s += fmt::format(" cluster {}x{}", cluster.m, cluster.n);
     if (c.launched) s += " launch control";
     if (c.activates) s += " activation";
     return s + fmt::format(" {} stages", stages(c));

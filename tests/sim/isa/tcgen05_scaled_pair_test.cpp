@@ -8,11 +8,9 @@
 
 #include "run_schedules.hpp"
 #include "scaled_problem.hpp"
+#include "scaled_storage.hpp"
 #include "tegula/arch/global.hpp"
 #include "tegula/arch/tcgen05_cp.hpp"
-#include "tegula/arch/tcgen05_scaled.hpp"
-#include "tegula/tensor/descriptor.hpp"
-#include "tegula/tensor/shared_tile.hpp"
 #include "tensor_memory_ctas.hpp"
 
 namespace tegula {
@@ -30,43 +28,16 @@ enum class PairSlip : std::uint8_t {
 /// after another.
 template <ScaledMmaSpec S, PairSlip Slip> struct ScaledPair : TensorMemoryCtas<2, 512> {
   using Base = TensorMemoryCtas<2, 512>;
-  static constexpr int own_m = S.m / 2, own_n = S.n / 2, steps = 4;
+  static constexpr int own_m = S.m / 2, own_n = S.n / 2;
   static constexpr int parts = column_parts(S), columns = S.n / parts;
-  static constexpr int per_step = scales(S), blocks = steps * per_step / 4;
   /// Pieces of 128 rows that bring B's scales; where m is 128, of one copy.
   static constexpr int pieces = parts == 2 ? 1 : (S.n + 127) / 128;
-  static constexpr int words_b = 128 * (parts == 2 ? 2 : pieces);
-  static constexpr int in_words = 32 * (own_m + own_n) + blocks * (128 + words_b);
+  using SharedStorage = ScaledStorage<S, own_m, own_n, 128 * (parts == 2 ? 2 : pieces)>;
+  static constexpr int steps = SharedStorage::steps, per_step = SharedStorage::per_step,
+                       blocks = SharedStorage::blocks;
   // Columns; A's scales begin at 0.
   static constexpr int scales_b = 4 * blocks, columns_d = scales_b + 4 * blocks * pieces,
                        columns_a = columns_d + columns;
-  struct SharedStorage {
-    SharedTile<std::uint8_t, swizzled_operand(8, own_m, 128, S.a_major == Major::mn ? 0 : 1)> a;
-    SharedTile<std::uint8_t, swizzled_operand(8, own_n, 128, S.b_major == Major::mn ? 0 : 1)> b;
-    alignas(128) std::uint32_t scale_a[blocks][128];
-    alignas(128) std::uint32_t scale_b[blocks][words_b];
-    Mbarrier done;
-    std::uint32_t tmem;
-    template <class F> void name_buffers(F&& name) {
-      name("A", a);
-      name("B", b);
-      name("scales of A", scale_a);
-      name("scales of B", scale_b);
-      name("done", done);
-      name("tmem", tmem);
-    }
-  };
-
-  template <class Tile>
-  TEGULA_DEVICE static void stage_rows(Tile const& tile, int rows, std::uint32_t const* in) {
-    for (int i = thread_idx(); i < rows * 128; i += threads)
-      tile(i / 128, i % 128) =
-          static_cast<std::uint8_t>(ld_global<std::uint32_t>(in + i / 4) >> 8 * (i % 4));
-  }
-  TEGULA_DEVICE static void stage_words(SharedAddr to, int words, std::uint32_t const* in) {
-    for (int i = thread_idx(); i < words; i += threads)
-      st_shared(to + static_cast<SharedAddr>(4 * i), ld_global<std::uint32_t>(in + i));
-  }
 
   TEGULA_DEVICE static void copy_scales_of_b(SharedStorage& smem, TensorAddr to, int block) {
     using enum TensorCopyShape;
@@ -92,34 +63,18 @@ template <ScaledMmaSpec S, PairSlip Slip> struct ScaledPair : TensorMemoryCtas<2
           rows16_descriptor(shared_address(smem.scale_a[block])));
       copy_scales_of_b(smem, base + tensor_address(0, scales_b + 4 * pieces * block), block);
     }
-    auto const sA = tensor(smem.a);
-    auto const sB = tensor(smem.b);
     for (int step = 0; step < steps; ++step) {
       int const first = step * per_step, block = first / 4;
       ScaleIds const ids{first % 4, first % 4};
-      TensorAddr const d = base + columns_d, of_a = base + tensor_address(0, 4 * block),
-                       of_b = base + tensor_address(0, scales_b + 4 * pieces * block);
-      std::uint64_t const b =
-          matrix_descriptor<DescriptorForm::tcgen05>(domain_offset(sB, 0, 32 * step));
-      if constexpr (S.a_in_tensor_memory) {
-        tcgen05_mma_scaled_ts<S>(d, base + tensor_address(0, columns_a + 8 * step), b, of_a, of_b,
-                                 ids, step > 0);
-      } else {
-        std::uint64_t const a =
-            matrix_descriptor<DescriptorForm::tcgen05>(domain_offset(sA, 0, 32 * step));
-        tcgen05_mma_scaled<S>(d, a, b, of_a, of_b, ids, step > 0);
-      }
+      smem.multiply(step, base + columns_d, base + columns_a, base + tensor_address(0, 4 * block),
+                    base + tensor_address(0, scales_b + 4 * pieces * block), ids);
     }
     Base::commit(smem);
   }
 
   TEGULA_DEVICE void operator()(Words const& p, SharedStorage& smem) const {
-    std::uint32_t const* const in = p.in + Base::rank() * in_words;
-    std::uint32_t const* const scales = in + 32 * (own_m + own_n);
-    stage_rows(tensor(smem.a), own_m, in);
-    stage_rows(tensor(smem.b), own_n, in + 32 * own_m);
-    stage_words(shared_address(smem.scale_a), blocks * 128, scales);
-    stage_words(shared_address(smem.scale_b), blocks * words_b, scales + blocks * 128);
+    std::uint32_t const* const in = p.in + Base::rank() * SharedStorage::words;
+    smem.stage(in, threads);
     TensorAddr const base = Base::begin(smem), own = Base::own_lanes(base);
     int const row = thread_idx() % own_m, part = thread_idx() / own_m;
     if constexpr (S.a_in_tensor_memory) {
@@ -176,11 +131,7 @@ template <ScaledMmaSpec S> void expect_pair_product() {
   for (auto const completion : {sim::Completion::last, sim::Completion::first}) {
     sim::Options options = blackwell();
     options.completion = completion;
-    Outcome const result = multiply<S>(problem, options);
-    EXPECT_EQ(result.first_finding(), "");
-    for (std::size_t i = 0; i < problem.expected.size(); ++i)
-      ASSERT_EQ(__builtin_bit_cast(float, result.out[i]), problem.expected[i])
-          << "row " << i / S.n << ", column " << i % S.n;
+    expect_exact(problem, multiply<S>(problem, options));
   }
 }
 

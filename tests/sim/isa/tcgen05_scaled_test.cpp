@@ -10,11 +10,10 @@
 
 #include "refusal.hpp"
 #include "scaled_problem.hpp"
+#include "scaled_storage.hpp"
 #include "tegula/arch/global.hpp"
 #include "tegula/arch/tcgen05_cp.hpp"
 #include "tegula/arch/tcgen05_scaled_descriptor.hpp"
-#include "tegula/tensor/descriptor.hpp"
-#include "tegula/tensor/shared_tile.hpp"
 #include "tensor_memory_ctas.hpp"
 
 namespace tegula {
@@ -41,44 +40,18 @@ enum class Mistake : std::uint32_t {
 /// words: rows % 32, rows / 32 and four scales).
 template <ScaledMmaSpec S> struct ScaledProduct : TensorMemoryCtas<1, 256> {
   using Base = TensorMemoryCtas<1, 256>;
-  static constexpr int n = S.n, steps = 4, threads = Base::threads;
-  static constexpr int per_step = scales(S), blocks = steps * per_step / 4;
+  using Storage = ScaledStorage<S, 128, S.n, 128>;
+  static constexpr int n = S.n, steps = Storage::steps, threads = Base::threads;
+  static constexpr int per_step = Storage::per_step, blocks = Storage::blocks;
   // Columns; A's scales begin at 0.
   static constexpr int scales_b = 4 * blocks, columns_d = 8 * blocks, columns_a = columns_d + n;
-  struct SharedStorage {
-    SharedTile<std::uint8_t, swizzled_operand(8, 128, 128, S.a_major == Major::mn ? 0 : 1)> a;
-    SharedTile<std::uint8_t, swizzled_operand(8, n, 128, S.b_major == Major::mn ? 0 : 1)> b;
-    alignas(128) std::uint32_t scale_a[blocks][128], scale_b[blocks][128];
+  struct SharedStorage : Storage {
     alignas(128) std::uint32_t nothing[512];
-    Mbarrier done;
-    std::uint32_t tmem;
     template <class F> void name_buffers(F&& name) {
-      name("A", a);
-      name("B", b);
-      name("scales of A", scale_a);
-      name("scales of B", scale_b);
+      Storage::name_buffers(name);
       name("nothing", nothing);
-      name("done", done);
-      name("tmem", tmem);
     }
   };
-
-  TEGULA_DEVICE static void stage(SharedStorage& smem, std::uint32_t const* in) {
-    auto const sA = tensor(smem.a);
-    auto const sB = tensor(smem.b);
-    auto const byte = [&](std::uint32_t const* words, int i) {
-      return static_cast<std::uint8_t>(ld_global<std::uint32_t>(words + i / 4) >> 8 * (i % 4));
-    };
-    for (int i = thread_idx(); i < 128 * 128; i += threads) sA(i / 128, i % 128) = byte(in, i);
-    in += 128 * 32;
-    for (int i = thread_idx(); i < n * 128; i += threads) sB(i / 128, i % 128) = byte(in, i);
-    in += n * 32;
-    for (int i = thread_idx(); i < blocks * 128; i += threads) {
-      auto const at = static_cast<SharedAddr>(4 * i);
-      st_shared(shared_address(smem.scale_a) + at, ld_global<std::uint32_t>(in + i));
-      st_shared(shared_address(smem.scale_b) + at, ld_global<std::uint32_t>(in + blocks * 128 + i));
-    }
-  }
 
   TEGULA_DEVICE static void multiply(SharedStorage& smem, TensorAddr base, Mistake mistake) {
     constexpr auto kScales = TensorCopyShape::rows32_bits128_warpx4;
@@ -101,25 +74,13 @@ template <ScaledMmaSpec S> struct ScaledProduct : TensorMemoryCtas<1, 256> {
         tcgen05_cp<kScales>(base + scales_b + offset,
                             rows16_descriptor(shared_address(smem.scale_b[block])));
     }
-    auto const sA = tensor(smem.a);
-    auto const sB = tensor(smem.b);
     for (int step = 0; step < steps; ++step) {
       int const first = step * per_step;
       auto const column = static_cast<TensorAddr>(4 * (first / 4));
       ScaleIds const ids{first % 4, is(Mistake::wrong_instruction) && per_step > 1 ? 1 : first % 4};
       TensorAddr const lane = tensor_address(is(Mistake::wrong_scale_lane) ? 32 : 0, 0);
-      std::uint64_t const of_b =
-          matrix_descriptor<DescriptorForm::tcgen05>(domain_offset(sB, 0, 32 * step));
-      if constexpr (S.a_in_tensor_memory) {
-        tcgen05_mma_scaled_ts<S>(base + columns_d, base + columns_a + tensor_address(0, 8 * step),
-                                 of_b, base + column + lane, base + scales_b + column, ids,
-                                 step > 0);
-      } else {
-        tcgen05_mma_scaled<S>(
-            base + columns_d,
-            matrix_descriptor<DescriptorForm::tcgen05>(domain_offset(sA, 0, 32 * step)), of_b,
-            base + column + lane, base + scales_b + column, ids, step > 0);
-      }
+      smem.multiply(step, base + columns_d, base + columns_a, base + column + lane,
+                    base + scales_b + column, ids);
     }
     if (is(Mistake::copied_too_late))
       tcgen05_cp<kScales>(base, rows16_descriptor(shared_address(smem.scale_b[0])));
@@ -128,7 +89,7 @@ template <ScaledMmaSpec S> struct ScaledProduct : TensorMemoryCtas<1, 256> {
 
   TEGULA_DEVICE void operator()(Words const& p, SharedStorage& smem) const {
     auto const mistake = static_cast<Mistake>(ld_global<std::uint32_t>(p.in));
-    stage(smem, p.in + 1);
+    smem.stage(p.in + 1, threads);
     TensorAddr const base = Base::begin(smem, mistake != Mistake::no_proxy_fence),
                      own = Base::own_lanes(base);
     if constexpr (S.a_in_tensor_memory) {
@@ -179,11 +140,7 @@ template <ScaledMmaSpec S> void expect_product() {
        {sim::Completion::last, sim::Completion::first, sim::Completion::random}) {
     sim::Options options = blackwell();
     options.completion = completion;
-    Outcome const result = problem.observe(options);
-    EXPECT_EQ(result.first_finding(), "");
-    for (std::size_t i = 0; i < problem.expected.size(); ++i)
-      ASSERT_EQ(__builtin_bit_cast(float, result.out[i]), problem.expected[i])
-          << "row " << i / S.n << ", column " << i % S.n;
+    expect_exact(problem, problem.observe(options));
   }
 }
 
