@@ -19,24 +19,24 @@ using Traits = FamilyTraits<GroupedGemmSm90Family>;
 /// What this kernel does in which time, beside GemmCostModel. Tuned for speed, not correctness:
 /// fitted to the table's configurations, measured on an H200 on 2026-11-24 at DeepGEMM's list with
 /// m of 64, 128 and 4096 and at its groups. The choices of dense problems and of contiguous groups
-/// take 0.5 % longer than the fastest of the table in the mean, 3 % at the most; those of masked
+/// take 0.3 % longer than the fastest of the table in the mean, 2 % at the most; those of masked
 /// groups, whose rows are not known before, 10 % in the mean. The predictions of what is not far
 /// from the fastest err by 8 %.
 struct PromotionModel {
   /// Cycles from the end of a wave's products to the first that follow them in the same consumer,
   /// beside one for each multiply-add of the promotion: the wait, the scales, the next issue. ...
-  double cycles = 224;
-  double queued = 35;        ///< ... where the next products are queued before that
-  double unlike = 0.034;     ///< of the tensor core's time, that two consumers wait for each other
-  double straddling = 0.04;  ///< of a step's time, more where a tile may have two blocks of B
-  double launch_us = 4.84;
-  double fetch_latency_cycles = 1660;  ///< until a stage's loads have arrived
+  double cycles = 225;
+  double queued = 28.4;       ///< ... where the next products are queued before that
+  double unlike = 0.0265;     ///< of the tensor core's time, that two consumers wait for each other
+  double straddling = 0.051;  ///< of a step's time, more where a tile may have two blocks of B
+  double launch_us = 4.98;
+  double fetch_latency_cycles = 1430;  ///< until a stage's loads have arrived
   double l2_bytes_per_cycle = 9390;    ///< from L2 to all SMs
-  double dram_share = 0.673;           ///< of the memory's bandwidth
-  double least_epilogue_us = 0.136;    ///< of a tile without columns, and of one ...
-  double epilogue_us = 0.927;          ///< ... of 128 accumulators a thread, more
-  double reduction_us = 0.59;          ///< more, where a cluster shares K, ...
-  double reduction_tile_us = 0.61;     ///< ... and for each share of 128 accumulators a thread
+  double dram_share = 0.691;           ///< of the memory's bandwidth
+  double least_epilogue_us = 0.24;     ///< of a tile without columns, and of one ...
+  double epilogue_us = 0.747;          ///< ... of 128 accumulators a thread, more
+  double reduction_us = 0.43;          ///< more, where a cluster shares K, ...
+  double reduction_tile_us = 0.676;    ///< ... and for each share of 128 accumulators a thread
   double overlap_loss = 0.211;
 };
 
