@@ -221,6 +221,12 @@ def profile_table(records):
             if highest[case] >= least
         ]
 
+    scales = {"ns": (1e-3, "us"), "hz": (1e-9, "GHz"), "register/thread": (1, "")}
+
+    def measured(case, value):
+        scale, unit = scales.get(units[case], (1, units[case]))
+        return f"{number(value * scale)} {unit}".strip()
+
     units = {record["case"]: record["unit"] for record in records}
     throughputs = {(record["case"], record["problem"]): record["value"] for record in records if record["kind"] == "throughput"}
     stalls = sorted((record for record in records if record["kind"] == "stall"), key=lambda record: -record["value"])
@@ -229,7 +235,7 @@ def profile_table(records):
     return "\n\n".join(
         [
             "One launch of each under Nsight Compute, at the clocks that the GPU chose; of a unit, the share of the cycles in which it is busy.",
-            table(["counter", *problems], rows(throughputs, lambda case, value: f"{number(value)} {units[case]}")),
+            table(["counter", *problems], rows(throughputs, measured)),
             "What the warps wait for, whenever an instruction is issued: the shares of the reasons that are 3 % or more somewhere.",
             table(["stall reason", *problems], rows(shares, lambda _, value: f"{value:.0f} %", 3)),
         ]
@@ -264,6 +270,8 @@ def section(stem, benchmark, records):
     source += [f"`{command}`" for command in commands]
     if "peak_mb" in first:
         body = compile_time_table(run)
+    elif "kind" in first:
+        body = profile_table(run)
     elif benchmark == "attention_sm90 decoding":
         body = decoding_table(run)
     elif benchmark.startswith("gemm_sm90") and benchmark.endswith("random"):
@@ -274,8 +282,6 @@ def section(stem, benchmark, records):
         body = grouped_table(run)
     elif "peers" in first:
         body = best_peer_table(run)
-    elif "kind" in first:
-        body = profile_table(run)
     elif "other_microseconds" in first:
         body = build_table(run)
     elif "shadow_bytes" in first:
