@@ -29,8 +29,9 @@ namespace tegula::detail {
 template <class D, int Count> struct WgmmaStatement;
 
 // clang-format off
-// TEGULA_WGMMA_D<COUNT>(C): the registers d[0] ... as operands of constraint C; TEGULA_WGMMA_P<COUNT>: their
-// places in the text. TEGULA_WGMMA: the places P0 to P7 are those of the operands that follow.
+// TEGULA_WGMMA_D<COUNT>(C): the registers d[0] ... as operands of constraint C.
+// TEGULA_WGMMA_P<COUNT>: their places in the text. TEGULA_WGMMA: the places P0 to P7 are those of
+// the operands that follow.
 """
 
 STATEMENTS = """\
