@@ -19,7 +19,7 @@ using Traits = FamilyTraits<GroupedGemmSm90Family>;
 /// What this kernel does in which time, beside GemmCostModel. Tuned for speed, not correctness:
 /// fitted to the table's configurations, measured on an H200 on 2026-11-24 at DeepGEMM's list with
 /// m of 64, 128 and 4096 and at its groups. The choices of dense problems and of contiguous groups
-/// take 0.3 % longer than the fastest of the table in the mean, 2 % at the most; those of masked
+/// take 0.4 % longer than the fastest of the table in the mean, 3 % at the most; those of masked
 /// groups, whose rows are not known before, 10 % in the mean. The predictions of what is not far
 /// from the fastest err by 8 %.
 struct PromotionModel {
