@@ -144,6 +144,18 @@ TEST(AttentionSm90Fp8, SurvivesAdversarialValues) {
   expect_correct(attention_sm90, machine, with(normal, adversarial, normal));
 }
 
+TEST(AttentionSm90Fp8, FollowsMaximaThatAreNegative) {
+  Machine const machine = test_machine();
+  for (bool const precise : {false, true}) {
+    for (float const most : {2.0f, 1.0f, 0.05f}) {
+      AttentionProblem p = e4m3({.head_dim = 128, .seq_q = 3, .seq_k = 700, .precise = precise});
+      p.q = p.v = [](std::mt19937_64&) { return 1.0f; };  // O is 1: a lost P shows
+      p.k = FallingKeys{most, p.head_dim, p.seq_k};
+      expect_correct(attention_sm90, machine, p);
+    }
+  }
+}
+
 TEST(AttentionSm90Fp8, IsTheSameFromRunToRunAndAtEverySchedule) {
   AttentionProblem const p = e4m3(
       {.head_dim = 128, .heads = 2, .kv_heads = 1, .seq_q = 200, .seq_k = 700, .causal = true});

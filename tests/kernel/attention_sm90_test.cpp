@@ -158,6 +158,18 @@ TEST(AttentionSm90, SurvivesAdversarialValues) {
   }
 }
 
+TEST(AttentionSm90, FollowsMaximaThatAreNegative) {
+  Machine const machine = test_machine();
+  for (Exponential const e : {Exponential::ex2_approx, Exponential::polynomial}) {
+    for (float const most : {4.0f, 1.0f, 0.05f}) {
+      AttentionProblem p{.head_dim = 128, .seq_q = 3, .seq_k = 700, .exponential = e};
+      p.q = p.v = [](std::mt19937_64&) { return 1.0f; };  // O is 1: a lost P shows
+      p.k = FallingKeys{most, p.head_dim, p.seq_k};
+      expect_correct(attention_sm90, machine, p);
+    }
+  }
+}
+
 TEST(AttentionSm90, IsTheSameFromRunToRunAndAtEverySchedule) {
   AttentionProblem const p{.heads = 2, .kv_heads = 1, .seq_q = 200, .seq_k = 260, .causal = true};
   AttentionResult const first = run(test_machine(), p);

@@ -35,6 +35,18 @@ inline float normal(std::mt19937_64& random) {
   return (static_cast<float>(sum) - 2 * 65535.0f) * (1.7320508f / 65535);
 }
 
+/// Values of one head's keys, of `size` values each, that are negative and, from the first key to
+/// the last, `keys` further on, grow in magnitude from 0 to `most`. With equal, positive queries no
+/// score is positive, and from the last key to the first they grow.
+struct FallingKeys {
+  float most;
+  int size, keys;
+  int count = 0;  // of values before
+  float operator()(std::mt19937_64&) {
+    return -most * static_cast<float>(count++ / size + 1) / static_cast<float>(keys);
+  }
+};
+
 /// A value that provokes: zeros of both signs, subnormals, the largest magnitudes, infinities and
 /// NaN among ordinary ones.
 inline float adversarial(std::mt19937_64& random) {

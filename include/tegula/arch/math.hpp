@@ -112,6 +112,28 @@ TEGULA_DEVICE float max_f32(float a, float b) {
 #endif
 }
 
+/// The greatest of three when their bits are compared as signed integers: of numbers of which one
+/// at least is +0 or positive, the greatest; of negative ones the least. A NaN without a sign is
+/// above all numbers. (PTX has no maximum of three floats before sm_100, and of three integers
+/// Hopper has one instruction, VIMNMX3, at the rate of max_f32.)
+TEGULA_DEVICE float max_of_bits(float a, float b, float c) {
+#if TEGULA_GPU
+  float r;
+  asm("{.reg .s32 x, y, z;\n\t"
+      "mov.b32 x, %1;\n\tmov.b32 y, %2;\n\tmov.b32 z, %3;\n\t"
+      "max.s32 x, x, y;\n\tmax.s32 x, x, z;\n\t"
+      "mov.b32 %0, x;}"
+      : "=f"(r)
+      : "f"(a), "f"(b), "f"(c));
+  return r;
+#else
+  auto const greater = [](float x, float y) {
+    return __builtin_bit_cast(std::int32_t, x) < __builtin_bit_cast(std::int32_t, y) ? y : x;
+  };
+  return greater(greater(a, b), c);
+#endif
+}
+
 /// The lesser: a NaN gives way to a number, and -0 is less than +0.
 TEGULA_DEVICE float min_f32(float a, float b) {
 #if TEGULA_GPU

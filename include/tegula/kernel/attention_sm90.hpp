@@ -286,11 +286,15 @@ template <AttentionSm90Config C> struct AttentionSm90 {
       ring_v.release(v.stage);
       v.next();
     };
-    auto const softmax_of = [&](int n) {  // once S has come: P, but for its registers
+    auto const softmax_of = [&](int n, auto first) {  // once S has come: P, but for its registers
       wgmma_pin(tSrS);
       cap_and_mask<MmaS, C.exponential, C.block_n>(mask, blocks, positions, n,
                                                    p.softcap_scale * descale, tSrS);
-      bool const grown = softmax.template follow_and_exponentiate<beneath>(tSrS, factor);
+      bool grown = false;
+      if constexpr (decltype(first)::value)
+        softmax.template start_and_exponentiate<beneath>(tSrS);
+      else
+        grown = softmax.template follow_and_exponentiate<beneath>(tSrS, factor);
       // No sum of exponentials is negative, but ptxas does not know it. So it does not put these
       // off until after the wait for O, which they are to run beneath.
       ring_k.release(k.stage + (softmax.sum[all ? 0 : Softmax::rows - 1] < 0.0f ? 1 : 0));
@@ -308,7 +312,7 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     wgmma_fence();  // the registers of S, before the wgmma that write them
     start_scores();
     wgmma_wait_group<0>();
-    softmax_of(blocks.last - 1);
+    softmax_of(blocks.last - 1, std::true_type{});
     round_scores();
     bool k_full = false, due = false;  // whether the next block need not wait
 #pragma unroll 1
@@ -320,7 +324,7 @@ template <AttentionSm90Config C> struct AttentionSm90 {
       start_output(n < blocks.last - 2);
       if constexpr (takes_turns) role.order.leave(group);
       wgmma_wait_group<C.overlap == AttentionOverlap::none ? 0 : 1>();  // S has come
-      bool const grown = softmax_of(n);
+      bool const grown = softmax_of(n, std::false_type{});
       finish_output();
       if (grown) Softmax::scale_rows(tOrO, factor);
       k_full = ring_k.test_wait(k);  // the answers come while P is rounded

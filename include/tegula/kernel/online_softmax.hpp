@@ -50,6 +50,10 @@ template <class M, Exponential E, class T = bfloat16, int Lanes = 4> struct Onli
   static constexpr Exponential exponential = E;
   static constexpr float kShift = std::is_same_v<T, float_e4m3> ? 8.0f : 0.0f;
   static constexpr float kSlack = std::is_same_v<T, float_e4m3> ? 0.75f : 8.0f;
+  /// Whether few blocks of keys make a row follow its maximum. Then all that is asked of most
+  /// blocks is whether one of their exponents is above the slack, by half as many instructions as
+  /// maxima take; and the few are dear.
+  static constexpr bool follows_rarely = kSlack >= 8.0f;
   static constexpr int rows = count_along<M, 0>;
   static constexpr int columns = count_along<M, 1>;
 
@@ -81,30 +85,53 @@ template <class M, Exponential E, class T = bfloat16, int Lanes = 4> struct Onli
     for (int r = 0; r < rows; ++r) exponentiate(S, r);
   }
 
-  /// Replaces S by P, row by row and without a branch, so that the maximum of one row is computed
-  /// while the exponentials of another are: in the first `Count` columns, and the others stay
-  /// scores, for exponentiate_rest. A row alone follows its maximum; O is then to be multiplied by
-  /// `factor`. The answer, which all lanes of a warp share, is whether any row has.
+  /// Replaces S, of the first keys that are seen, by P: in the first `Count` columns, and the
+  /// others are left for exponentiate_rest.
+  template <int Count = columns> TEGULA_DEVICE void start_and_exponentiate(Fragment<float, M>& S) {
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+      offset[r] = shifted(shared_maximum(S, r) * scale_log2);
+      if constexpr (follows_rarely) to_exponents(S, r);
+      raise<Count>(S, r);
+    }
+  }
+  /// The same of further keys. O is then to be multiplied by `factor` if some row of the warp has
+  /// followed its maximum, or seen no key before: that is the answer, which all lanes share.
   template <int Count = columns>
   TEGULA_DEVICE bool follow_and_exponentiate(Fragment<float, M>& S, float (&factor)[rows]) {
     bool grown = false;
+    if constexpr (follows_rarely) {
 #pragma unroll
-    for (int r = 0; r < rows; ++r) {
-      grown |= follow(S, r, factor[r]);
-      exponentiate<Count>(S, r);
+      for (int r = 0; r < rows; ++r) {
+        grown |= offset[r] == -kInfinity;
+        to_exponents(S, r);
+      }
+      grown = warp::any(grown || any_above(S, kShift + kSlack));
+      if (grown) {
+#pragma unroll
+        for (int r = 0; r < rows; ++r) factor[r] = follow_exponents(S, r);
+      }
+#pragma unroll
+      for (int r = 0; r < rows; ++r) raise<Count>(S, r);
+      return grown;
+    } else {
+      // Where no row's maximum can both be negative and be followed, integers compare scores.
+#pragma unroll
+      for (int r = 0; r < rows; ++r) grown |= offset[r] < -(kShift + kSlack);
+      return warp::any(grown) ? follow_each<Count, false>(S, factor)
+                              : follow_each<Count, true>(S, factor);
     }
-    return warp::any(grown);
   }
-  /// Replaces S by P in the columns from `First` on.
+  /// Replaces the columns from `First` on by P, after one of these.
   template <int First> TEGULA_DEVICE void exponentiate_rest(Fragment<float, M>& S) {
 #pragma unroll
-    for (int r = 0; r < rows; ++r) exponentiate<columns - First>(S, r, First);
+    for (int r = 0; r < rows; ++r) raise<columns - First>(S, r, First);
   }
-  /// The first half of it for one row: whether the row has followed its maximum. O is then to be
-  /// multiplied by `factor`, which otherwise is 1.
+  /// The same of one row in two halves, without a branch. The first: whether the row has followed
+  /// its maximum. O is then to be multiplied by `factor`, which otherwise is 1.
+  template <bool ByBits = false>
   TEGULA_DEVICE bool follow(Fragment<float, M> const& S, int r, float& factor) {
-    float const maximum =
-        of_row(largest(S, r), [](float x, float y) { return max_f32(x, y); }) * scale_log2;
+    float const maximum = shared_maximum<ByBits>(S, r) * scale_log2;
     bool const follows = maximum > offset[r] + (kShift + kSlack);
     float const next = shifted(maximum);
     factor = follows ? exp2<E>(offset[r] - next) : 1.0f;
@@ -117,7 +144,7 @@ template <class M, Exponential E, class T = bfloat16, int Lanes = 4> struct Onli
   /// (A share of them: FlashAttention-4's idea.)
   template <int Count = columns, int Polynomials = 0>
   TEGULA_DEVICE void exponentiate(Fragment<float, M>& S, int r, int first = 0) {
-    float const subtrahend = offset[r] == -kInfinity ? 0.0f : offset[r];
+    float const subtrahend = known_offset(r);
 #pragma unroll
     for (int c = first; c < first + Count; ++c) {
       float& s = row_column(S, r, c);
@@ -146,6 +173,68 @@ template <class M, Exponential E, class T = bfloat16, int Lanes = 4> struct Onli
   }
 
  private:
+  /// That of a row which has seen a key; else 0.
+  TEGULA_DEVICE float known_offset(int r) const {
+    return offset[r] == -kInfinity ? 0.0f : offset[r];
+  }
+  /// Replaces a row's scores by the exponents of 2 that P has with the offset as it stands.
+  TEGULA_DEVICE void to_exponents(Fragment<float, M>& S, int r) const {
+    float const subtrahend = known_offset(r);
+#pragma unroll
+    for (int c = 0; c < columns; ++c) {
+      float& s = row_column(S, r, c);
+      s = fma(s, scale_log2, -subtrahend);
+    }
+  }
+  /// Whether one of a lane's exponents, of whatever row, is above `limit`, which is positive.
+  TEGULA_DEVICE static bool any_above(Fragment<float, M> const& exponents, float limit) {
+    float part[4] = {};  // side by side, for one maximum waits for the one before it
+#pragma unroll
+    for (int i = 0; i + 1 < exponents.size; i += 2)
+      part[i / 2 % 4] = max_of_bits(part[i / 2 % 4], exponents(i), exponents(i + 1));
+    return max_of_bits(max_of_bits(part[0], part[1], part[2]), part[3], 0.0f) > limit;
+  }
+  /// follow_and_exponentiate row by row and without a branch: the maximum of one row is computed
+  /// while the exponentials of another are. `ByBits`: a maximum that is followed is positive.
+  template <int Count, bool ByBits>
+  TEGULA_DEVICE bool follow_each(Fragment<float, M>& S, float (&factor)[rows]) {
+    bool grown = false;
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+      grown |= follow<ByBits>(S, r, factor[r]);
+      raise<Count>(S, r);
+    }
+    return warp::any(grown);
+  }
+  /// Has a row follow the maximum of its exponents where that has grown by more than the slack, or
+  /// the row seen no key before. What O is then to be multiplied by, else 1.
+  TEGULA_DEVICE float follow_exponents(Fragment<float, M>& exponents, int r) {
+    float const maximum = shared_maximum(exponents, r);
+    bool const unseen = offset[r] == -kInfinity;
+    if (!(unseen ? maximum > -kInfinity : maximum > kShift + kSlack)) return 1.0f;
+    float const growth = shifted(maximum);
+    float const factor = unseen ? 1.0f : exp2<E>(-growth);  // an unseen row's O and sum are 0
+    offset[r] = known_offset(r) + growth;
+    sum[r] *= factor;
+#pragma unroll
+    for (int c = 0; c < columns; ++c) row_column(exponents, r, c) -= growth;
+    return factor;
+  }
+  /// Replaces exponents, where rows follow rarely, or else scores by P, in `Count` columns from
+  /// `first` on.
+  template <int Count> TEGULA_DEVICE void raise(Fragment<float, M>& S, int r, int first = 0) {
+    if constexpr (follows_rarely) {
+#pragma unroll
+      for (int c = first; c < first + Count; ++c) {
+        float& s = row_column(S, r, c);
+        s = exp2<E>(s);
+        sum[r] += s;
+      }
+    } else {
+      exponentiate<Count>(S, r, first);
+    }
+  }
+
   /// Combines the values of a row's lanes.
   template <class Combine> TEGULA_DEVICE static float of_row(float own, Combine combine) {
     if constexpr (Lanes == 1) {
@@ -154,6 +243,13 @@ template <class M, Exponential E, class T = bfloat16, int Lanes = 4> struct Onli
       float const pair = combine(own, warp::shfl_xor(own, 1));
       return combine(pair, warp::shfl_xor(pair, 2));
     }
+  }
+  /// The largest value of a row; each of its lanes gets it. `ByBits`: or, if it is negative, some
+  /// value of the row.
+  template <bool ByBits = false>
+  TEGULA_DEVICE static float shared_maximum(Fragment<float, M> const& values, int r) {
+    float const own = ByBits ? largest_by_bits(values, r) : largest(values, r);
+    return of_row(own, [](float x, float y) { return max_f32(x, y); });
   }
   /// The offset that follows a maximum.
   TEGULA_DEVICE static float shifted(float maximum) {
@@ -177,6 +273,15 @@ template <class M, Exponential E, class T = bfloat16, int Lanes = 4> struct Onli
     }
   }
 
+  /// Of the scores that this lane has of a row, the largest, or, if that is negative, some other.
+  TEGULA_DEVICE static float largest_by_bits(Fragment<float, M> const& S, int r) {
+    static_assert(columns % 2 == 0);
+    float part[2] = {row_column(S, r, 0), row_column(S, r, 1)};
+#pragma unroll
+    for (int c = 2; c < columns; c += 2)
+      part[c / 2 % 2] = max_of_bits(part[c / 2 % 2], row_column(S, r, c), row_column(S, r, c + 1));
+    return max_of_bits(part[0], part[1], part[1]);
+  }
   /// Of the scores that this lane has of a row: the largest of each of some columns, side by side,
   /// for one maximum waits for the one before it.
   TEGULA_DEVICE static float largest(Fragment<float, M> const& S, int r) {
