@@ -72,7 +72,8 @@ struct GemmSm90CostModel {
   double reduction_us = 0.18;        ///< more, where CTAs share K
   double reduction_cta_us = 0.0309;  ///< more, for each of the CTAs that share a tile's K
   double reduction_tile_us = 3.11;   ///< more, for 128 accumulators of each of them
-  double relaunch_us = 1.25;         ///< more, for each further wave of such clusters
+  double reduction_cooperative_us = 0.5;  ///< more, where consumers share a tile
+  double relaunch_us = 1.25;              ///< more, for each further wave of such clusters
   // Tiles of two widths, which share fewer operands with their neighbours.
   /// of the tensor cores' time, that memory may take at most
   double fitted_dram_cooperative = 0.455;

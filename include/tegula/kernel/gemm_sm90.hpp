@@ -161,7 +161,7 @@ template <GemmSm90Config C> struct GemmSm90 {
     // registers of the warp.
     int const warp = warp::shfl(warp_id(), 0);
     int const warpgroup = warp / 4;
-    Ring const ring{smem.ring, Cluster::first_peer()};
+    Ring const ring = Ring{smem.ring, Cluster::first_peer()}.kept();
     MathOrder order{smem.order};
     if (thread_idx() == 32) {  // of a warp that has nothing else to do
       prefetch_tensor_map(p.problem.a);

@@ -200,8 +200,9 @@ inline constexpr GemmSm90Config fp8_tiles[] = {
      .cluster_m = 4,
      .transposed = true}};
 
-/// Of both, all but the last picked from 98 that were timed at 60 problems of bf16, most of which
-/// have a D of few tiles (decision 153): tiles that fill the device once, ...
+/// Of both, most of them picked from 98 that were timed at 60 problems of bf16, most of which have
+/// a D of few tiles (decision 153), and three from 53 (decision 166): tiles that fill the device
+/// once, ...
 inline constexpr GemmSm90Config filling_tiles[] = {
     {.block_m = 192,
      .block_n = 112,
@@ -220,7 +221,18 @@ inline constexpr GemmSm90Config filling_tiles[] = {
     {.block_m = 64, .block_n = 112, .schedule = Schedule::basic},
     {.block_m = 64, .block_n = 120, .schedule = Schedule::basic, .transposed = true},
     {.block_m = 64, .block_n = 40, .schedule = Schedule::basic, .cluster_m = 4, .transposed = true},
+    {.block_m = 64,
+     .block_n = 152,
+     .schedule = Schedule::basic,
+     .cluster_m = 4,
+     .transposed = true},
+    {.block_m = 192, .block_n = 160, .schedule = Schedule::cooperative, .cluster_m = 2},
     // ... and tiles whose K is shared; the last, for a long K, was not among those timed.
+    {.block_m = 128,
+     .block_n = 144,
+     .schedule = Schedule::cooperative,
+     .split_k = 2,
+     .transposed = true},
     {.block_m = 64,
      .block_n = 144,
      .schedule = Schedule::basic,

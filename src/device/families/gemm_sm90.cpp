@@ -171,7 +171,8 @@ GemmChoice FamilyTraits<GemmSm90Family>::predict(GemmArguments const& arguments,
   if (g.beta != 0) epilogue += part * model.read_c_us;
   if (c.split_k > 1)
     epilogue += model.reduction_us + model.reduction_cta_us * c.split_k +
-                part * (c.split_k - 1) * model.reduction_tile_us;
+                part * (c.split_k - 1) * model.reduction_tile_us +
+                (cooperative ? model.reduction_cooperative_us : 0);
   // Tiles that an SM works on at a time: one's epilogue lies under the others' main loops.
   int const at_once = pingpong ? 2 : c.min_ctas_per_sm;
 
