@@ -257,7 +257,8 @@ GemmChoice FamilyTraits<GemmSm90Family>::predict(GemmArguments const& arguments,
   result.tensor = share * main;
   result.l2 = std::max(from_l2 / (model.l2_bytes_per_cycle * cycles_per_us), share * fetch);
   if (cooperative) result.l2 *= model.cooperative_fetch;
-  if (c.cluster_m * c.cluster_n > 1) result.l2 *= model.clustered_fetch;
+  if (c.cluster_m * c.cluster_n > 1 || (cooperative && c.split_k > 1))
+    result.l2 *= model.clustered_fetch;
   result.dram = memory;
   double const fetched_in = std::max(result.l2, result.dram);
   // Memory is kept less busy by those SMs that have a tile in the last of several waves.
