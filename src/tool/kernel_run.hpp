@@ -106,7 +106,7 @@ template <class Plan, class Options, class Describe>
 void print_plan(Plan const& plan, Machine const& machine, Options const& o,
                 nlohmann::ordered_json problem, Describe describe) {
   if (!o.json) {
-    print("{}, {} multiprocessors\n{}", machine.name(), machine.multiprocessors(),
+    print("{}, {}\n{}", machine.name(), io::counted(machine.multiprocessors(), "multiprocessor"),
           to_string(plan, /*all=*/o.lines));
     return;
   }

@@ -62,7 +62,7 @@ void ProgressBar::draw(Clock::time_point now) {
   double const seconds = std::chrono::duration<double>(now - begin_).count();
   say("\r[{}{}] {}{}, {} ", std::string(filled, '#'),
       std::string(static_cast<std::size_t>(width) - filled, ' '),
-      total_ > 0 ? fmt::format("{} of {} CTAs", done_, total_) : "the first CTAs",
+      total_ > 0 ? fmt::format("{} of {}", done_, io::counted(total_, "CTA")) : "the first CTAs",
       launches_ > 1 ? fmt::format(" of launch {} of {}", launch_ + 1, launches_) : "",
       share > 0 ? fmt::format("{:.0f} s left", seconds * (1 - share) / share)
                 : fmt::format("{:.0f} s so far", seconds));
