@@ -14,6 +14,7 @@
 #include "machine.hpp"
 #include "structures.hpp"
 #include "tegula/device/user_kernel.hpp"
+#include "tegula/io/text.hpp"
 
 struct tegula_kernel {
   tegula_machine* machine;
@@ -47,12 +48,13 @@ std::vector<std::byte> on_machine(OperandsOnMachine& operands, std::vector<std::
     tegula_kernel_array const& array = arrays[i];
     if (array.offset > params.size() || params.size() - array.offset < sizeof(void*))
       throw argument_error(fmt::format(
-          "tegula_kernel_launch: the offset of array {} is {}, and the parameters have {} bytes; a "
+          "tegula_kernel_launch: the offset of array {} is {}, and the parameters have {}; a "
           "pointer must lie in them.",
-          i, array.offset, params.size()));
+          i, array.offset, io::counted(params.size(), "byte")));
     if (array.bytes < 0)
-      throw argument_error(fmt::format(
-          "tegula_kernel_launch: array {} has {} bytes; it must have at least 0.", i, array.bytes));
+      throw argument_error(
+          fmt::format("tegula_kernel_launch: array {} has {}; it must have at least 0.", i,
+                      io::counted(array.bytes, "byte")));
     void* pointer = nullptr;
     std::memcpy(&pointer, params.data() + array.offset, sizeof pointer);
     HostArray const host = {.name = array.name != nullptr ? array.name : "array",
@@ -127,8 +129,8 @@ tegula_status tegula_kernel_launch(tegula_kernel const* kernel, int32_t const gr
     counted("tegula_kernel_launch", "arrays", arrays, "array_count", array_count);
     if (params_bytes != kernel->held.params_bytes())
       throw argument_error(fmt::format(
-          "{}: the parameters have {} bytes; its Params have {}, and they must be those.",
-          kernel->name, params_bytes, kernel->held.params_bytes()));
+          "{}: the parameters have {}; its Params have {}, and they must be those.", kernel->name,
+          io::counted(params_bytes, "byte"), kernel->held.params_bytes()));
     Dim3 const extents = {grid[0], grid[1], grid[2]};
     if (extents.x < 1 || extents.y < 1 || extents.z < 1)
       throw argument_error(

@@ -6,12 +6,14 @@
 
 #include "families.hpp"
 #include "tegula/device/reference.hpp"
+#include "tegula/io/text.hpp"
 
 namespace tegula {
 
 std::string to_string(AppendKeysArguments const& arguments) {
   AttentionArguments const& a = arguments.attention;
-  return fmt::format("{} new keys of {} sequences", a.seq_new, a.batch);
+  return fmt::format("{} of {}", io::counted(a.seq_new, "new key"),
+                     io::counted(a.batch, "sequence"));
 }
 
 // Row (sequence, new key, head) of K as it stands in k_new, or quantised.

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "tegula/device/arguments.hpp"
+#include "tegula/io/text.hpp"
 
 namespace tegula::device {
 
@@ -123,9 +124,9 @@ class Checker {
     auto const rest =
         reinterpret_cast<std::uintptr_t>(value) % static_cast<std::uintptr_t>(alignment);
     if (rest != 0)
-      refuse_argument(
-          "{}: {} is {}, {} bytes past a multiple of {}; it must be aligned to {} bytes.",
-          operation_, name, value, rest, alignment, alignment);
+      refuse_argument("{}: {} is {}, {} past a multiple of {}; it must be aligned to {}.",
+                      operation_, name, value, io::counted(rest, "byte"), alignment,
+                      io::counted(alignment, "byte"));
   }
   [[noreturn]] void overflow(std::string_view name) const {
     refuse_argument(
@@ -198,10 +199,9 @@ inline void apart(std::string_view operation, Region const& output, Region const
                     : output.address < other.address ? other.address - output.address < output.bytes
                                                      : output.address - other.address < other.bytes;
   if (meet)
-    refuse_argument(
-        "{}: {}, {} bytes from {:#x} on, overlaps {}, {} bytes from {:#x} on; they must lie apart.",
-        operation, output.name, output.bytes, output.address, other.name, other.bytes,
-        other.address);
+    refuse_argument("{}: {}, {} from {:#x} on, overlaps {}, {} from {:#x} on; they must lie apart.",
+                    operation, output.name, io::counted(output.bytes, "byte"), output.address,
+                    other.name, io::counted(other.bytes, "byte"), other.address);
 }
 
 /// No two rows of the output may share an element: taken by growing stride, each axis must step

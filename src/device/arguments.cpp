@@ -8,6 +8,7 @@
 #include <string>
 
 #include "problem.hpp"
+#include "tegula/io/text.hpp"
 
 namespace tegula {
 namespace {
@@ -21,8 +22,9 @@ template <class T, class Default> void fill_in(std::optional<T>& value, Default 
 std::string to_string(AttentionArguments const& arguments) {
   AttentionArguments const a = with_defaults(arguments);
   std::string s =
-      fmt::format("{}, {} x {} heads of {}, {} queries, {} keys, head_dim {}", to_string(a.dtype),
-                  a.batch, a.heads, *a.kv_heads, a.seq_q, *a.seq_k, a.head_dim);
+      fmt::format("{}, {} x {} heads of {}, {}, {}, head_dim {}", to_string(a.dtype), a.batch,
+                  a.heads, *a.kv_heads, io::counted(a.seq_q, "query", "queries"),
+                  io::counted(*a.seq_k, "key"), a.head_dim);
   if (*a.head_dim_v != a.head_dim) s += fmt::format(" and {} of v", *a.head_dim_v);
   if (a.causal) s += ", causal";
   if (a.window_left) s += fmt::format(", window_left {}", *a.window_left);
@@ -31,15 +33,18 @@ std::string to_string(AttentionArguments const& arguments) {
   if (a.sink != nullptr) s += ", with a sink";
   if (a.precise && !*a.precise) s += ", fast sums";
   if (*a.out != default_output(a.dtype)) s += fmt::format(", {} out", to_string(*a.out));
-  if (a.cu_seqlens_q != nullptr) s += fmt::format(", {} queries in all", a.total_q);
-  if (a.cu_seqlens_k != nullptr) s += fmt::format(", {} keys in all", a.total_k);
+  if (a.cu_seqlens_q != nullptr)
+    s += fmt::format(", {} in all", io::counted(a.total_q, "query", "queries"));
+  if (a.cu_seqlens_k != nullptr) s += fmt::format(", {} in all", io::counted(a.total_k, "key"));
   if (a.seqused_k != nullptr) s += ", keys as seqused_k says";
   if (a.k_new != nullptr)
-    s += a.cu_seqlens_new != nullptr ? fmt::format(" and {} new ones in all", a.total_new)
-                                     : fmt::format(" and {} new ones each", a.seq_new);
+    s += a.cu_seqlens_new != nullptr
+             ? fmt::format(" and {} in all", io::counted(a.total_new, "new one"))
+             : fmt::format(" and {} each", io::counted(a.seq_new, "new one"));
   if (a.k_new != nullptr && *a.new_dtype != a.dtype)
     s += fmt::format(" of {}", to_string(*a.new_dtype));
-  if (a.page_table != nullptr) s += fmt::format(", in {} pages of {}", a.pages, a.page_size);
+  if (a.page_table != nullptr)
+    s += fmt::format(", in {} of {}", io::counted(a.pages, "page"), a.page_size);
   return s + fmt::format(", {} exponentials", device::text(a.exponential));
 }
 

@@ -14,6 +14,7 @@
 #include "argument_checker.hpp"
 #include "problem.hpp"
 #include "tegula/device/arguments.hpp"
+#include "tegula/io/text.hpp"
 
 namespace tegula {
 namespace {
@@ -231,8 +232,8 @@ class AttentionChecker : Checker {
           size);
     if (*a_.page_table_stride < columns && a_.batch > 1)
       refuse_argument(
-          "attention: page_table_stride is {}; it must be at least {}, the pages of {} keys.",
-          *a_.page_table_stride, columns, *a_.seq_k);
+          "attention: page_table_stride is {}; it must be at least {}, the pages of {}.",
+          *a_.page_table_stride, columns, io::counted(*a_.seq_k, "key"));
     if (*a_.page_table_stride > kMaxExtent)
       refuse_argument("attention: page_table_stride is {}; it must be at most {}.",
                       *a_.page_table_stride, kMaxExtent);
@@ -263,9 +264,10 @@ class AttentionChecker : Checker {
     auto const [batch, seq] = tokens;
     if (s.batch != 0 || s.seq != 0 || s.head != 0 || (batch == 1 && heads == 1 && seq == 1)) return;
     refuse_argument(
-        "attention: {}_stride is 0 along every axis, and there are {} batches of {} tokens with {} heads; it must "
+        "attention: {}_stride is 0 along every axis, and the tensor has {} of {} with {}; it must "
         "be set, or left out for a contiguous tensor.",
-        name, batch, seq, heads);
+        name, io::counted(batch, "batch", "batches"), io::counted(seq, "token"),
+        io::counted(heads, "head"));
   }
 
   Region tensor(std::string_view name, DType type, void const* address, TokenStrides const& s,

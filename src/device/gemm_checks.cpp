@@ -12,6 +12,7 @@
 #include "problem.hpp"
 #include "tegula/device/arguments.hpp"
 #include "tegula/device/gemm_plan.hpp"
+#include "tegula/io/text.hpp"
 #include "tegula/kernel/block_scale.hpp"
 
 namespace tegula {
@@ -142,9 +143,9 @@ class GemmChecker : Checker {
       return;
     }
     std::string const said =
-        fmt::format("block_scale is {} for each {} elements",
+        fmt::format("block_scale is {} for each {}",
                     static_cast<int>(scale.type) < kDTypes ? to_string(scale.type) : "not a DType",
-                    scale.block);
+                    io::counted(scale.block, "element"));
     if (scale != kMxScale && scale != kNvScale)
       refuse_argument(
           "gemm: {}; it must be kMxScale (ue8m0 for each 32) or kNvScale (ue4m3 for each 16).",
@@ -177,8 +178,8 @@ class GemmChecker : Checker {
             g_.k, name, to_string(type), kUnpackedElements);
       if (ld * bits(type) / 8 % kUnpackedAlignment != 0 || ld * bits(type) % 8 != 0)
         refuse_argument(
-            "gemm: ld{} is {} elements of {}, which TMA unpacks; rows must be multiples of {} bytes.",
-            name, ld, to_string(type), kUnpackedAlignment);
+            "gemm: ld{} is {} of {}, which TMA unpacks; rows must be multiples of {} bytes.", name,
+            io::counted(ld, "element"), to_string(type), kUnpackedAlignment);
     }
   }
 

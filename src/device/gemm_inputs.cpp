@@ -14,6 +14,7 @@
 #include "families.hpp"
 #include "problem.hpp"
 #include "tegula/device/launch.hpp"
+#include "tegula/io/text.hpp"
 
 namespace tegula {
 
@@ -96,9 +97,10 @@ GemmInputsArguments with_defaults(GemmInputsArguments const& arguments) {
 
 std::string to_string(GemmInputsArguments const& g) {
   if (!quantises(g.step))
-    return fmt::format("{} of {} rows, {} columns", text(g.step), g.rows, g.columns);
-  return fmt::format("{} of {} rows, {} columns, {} to {}", text(g.step), g.rows, g.columns,
-                     to_string(g.in), to_string(g.out));
+    return fmt::format("{} of {}, {}", text(g.step), io::counted(g.rows, "row"),
+                       io::counted(g.columns, "column"));
+  return fmt::format("{} of {}, {}, {} to {}", text(g.step), io::counted(g.rows, "row"),
+                     io::counted(g.columns, "column"), to_string(g.in), to_string(g.out));
 }
 
 void check(GemmInputsArguments const& arguments, int compute_capability) {

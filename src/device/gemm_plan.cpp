@@ -14,6 +14,7 @@
 #include "problem.hpp"
 #include "refused.hpp"
 #include "tegula/device/selection.hpp"
+#include "tegula/io/text.hpp"
 
 namespace tegula {
 
@@ -39,8 +40,8 @@ class TmaRules {
     auto const rest =
         reinterpret_cast<std::uintptr_t>(value) % static_cast<std::uintptr_t>(multiple);
     if (rest != 0 && obstacle_.empty())
-      obstacle_ =
-          fmt::format("{} is {}, {} bytes past a multiple of {}", name, value, rest, multiple);
+      obstacle_ = fmt::format("{} is {}, {} past a multiple of {}", name, value,
+                              io::counted(rest, "byte"), multiple);
   }
   std::string const& obstacle() const { return obstacle_; }
 
@@ -50,14 +51,14 @@ class TmaRules {
     // bytes: cuTensorMapEncodeTiled's globalStrides
     constexpr std::int64_t limit = std::int64_t{1} << 40;
     if (!obstacle_.empty()) return;
-    std::string const size = element_bits < 8 ? fmt::format("{} bits", element_bits)
-                                              : fmt::format("{} bytes", element_bits / 8);
+    std::string const size =
+        element_bits < 8 ? io::counted(element_bits, "bit") : io::counted(element_bits / 8, "byte");
     if (elements >= 8 * limit / element_bits)
-      obstacle_ = fmt::format("{}{}{} is {} elements of {}, which is not below 2^40 bytes", before,
-                              name, after, elements, size);
+      obstacle_ = fmt::format("{}{}{} is {} of {}, which is not below 2^40 bytes", before, name,
+                              after, io::counted(elements, "element"), size);
     else if (elements * element_bits % (8 * alignment) != 0)
-      obstacle_ = fmt::format("{}{}{} is {} elements of {}, which is not a multiple of {} bytes",
-                              before, name, after, elements, size, alignment);
+      obstacle_ = fmt::format("{}{}{} is {} of {}, which is not a multiple of {} bytes", before,
+                              name, after, io::counted(elements, "element"), size, alignment);
   }
 
   std::int64_t batch_;
@@ -76,13 +77,11 @@ std::string to_string(TilePartition const& tiling, TileWidths widths) {
     kinds[region.m].rows = region.order.tiles_m;
     kinds[region.m].tiles += region.order.tiles_n;
   }
-  auto const count = [](int n, char const* what) {
-    return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
-  };
   std::string s;
   for (auto const& [m, kind] : kinds)
-    s += s.empty() ? fmt::format("{} of {}", count(kind.rows, "row"), count(kind.tiles, "tile"))
-                   : fmt::format(" and {} of {}", count(kind.rows, "row"), kind.tiles);
+    s += s.empty() ? fmt::format("{} of {}", io::counted(kind.rows, "row"),
+                                 io::counted(kind.tiles, "tile"))
+                   : fmt::format(" and {} of {}", io::counted(kind.rows, "row"), kind.tiles);
   int const batches = tiling.order().batches;
   int const narrow = tiling.fitted() ? (tiling.tiles - tiling.first_narrow) / batches : 0;
   if (narrow == tiling.tiles / batches)
@@ -349,8 +348,8 @@ std::string to_string(GemmPlan const& plan, bool all) {
         candidate.choice.configuration, candidate.name);
     TileScheduler const& t = candidate.choice.tiling.order();
     if (walks_tiles(candidate.choice.kernel))
-      s += fmt::format(", raster along {} in groups of {}, {} clusters{}{}", to_string(t.raster),
-                       t.group, candidate.choice.clusters,
+      s += fmt::format(", raster along {} in groups of {}, {}{}{}", to_string(t.raster), t.group,
+                       io::counted(candidate.choice.clusters, "cluster"),
                        candidate.choice.tiling.fitted() ? ", two widths" : "",
                        candidate.choice.lockstep_steps > 0 ? ", in step" : "");
     s += "\n";

@@ -15,6 +15,7 @@
 #include "refused.hpp"
 #include "tegula/device/launch.hpp"
 #include "tegula/device/selection.hpp"
+#include "tegula/io/text.hpp"
 
 namespace tegula {
 
@@ -196,10 +197,10 @@ class GroupedGemmChecker : Checker {
   void whole(std::string_view name, std::int64_t stride, int bits) const {
     if (stride < 0 || stride >= (std::int64_t{1} << 43) / bits || stride * bits % 128 != 0)
       refuse_argument(
-          "grouped_gemm: {} is {} elements of {}; it must be a multiple of 16 bytes, from 0 to below 2^40 "
+          "grouped_gemm: {} is {} of {}; it must be a multiple of 16 bytes, from 0 to below 2^40 "
           "bytes.",
-          name, stride,
-          bits % 8 == 0 ? fmt::format("{} bytes", bits / 8) : fmt::format("{} bits", bits));
+          name, io::counted(stride, "element"),
+          bits % 8 == 0 ? io::counted(bits / 8, "byte") : io::counted(bits, "bit"));
   }
 
   void operand(std::string_view name, std::int64_t ld, std::int64_t rows, DType type) const {
@@ -347,11 +348,11 @@ std::string to_string(GroupedGemmArguments const& arguments) {
     case Grouping::none:
       return s;
     case Grouping::contiguous:
-      return s + fmt::format(", {} groups of rows", g.groups);
+      return s + fmt::format(", {} of rows", io::counted(g.groups, "group"));
     case Grouping::masked:
-      return s + fmt::format(", {} groups of at most m rows", g.groups);
+      return s + fmt::format(", {} of at most m rows", io::counted(g.groups, "group"));
     default:
-      return s + fmt::format(", {} groups of k", g.groups);
+      return s + fmt::format(", {} of k", io::counted(g.groups, "group"));
   }
 }
 
@@ -465,10 +466,9 @@ std::string to_string(GroupedGemmPlan const& plan, bool all) {
     GroupedGemmChoice const& choice = candidate.choice;
     GroupedGemmCost const& c = choice.cost;
     s += fmt::format(
-        "{:>8.2f} {:>6} {:>6} {:>7.2f} {:>7.2f} {:>7.2f} {:>7.2f}  {}: {}, bands of {}, {} "
-        "clusters\n",
+        "{:>8.2f} {:>6} {:>6} {:>7.2f} {:>7.2f} {:>7.2f} {:>7.2f}  {}: {}, bands of {}, {}\n",
         c.total, c.tiles, c.waves, c.tensor, c.l2, c.dram, c.epilogue, choice.configuration,
-        candidate.name, choice.band, choice.clusters);
+        candidate.name, choice.band, io::counted(choice.clusters, "cluster"));
   }
   return fmt::format("{}\n{}\n{}\n", s, text_of_refused(plan.candidates, all), plan.reason);
 }
@@ -496,9 +496,10 @@ void grouped_gemm(Machine const& machine, GroupedGemmArguments const& arguments,
         !FamilyTraits<F>::obstacle(arguments, machine.properties()).empty() ||
         choice.clusters < 1 || choice.band < 1)
       throw argument_error(fmt::format(
-          "grouped_gemm: the choice is {} on {} clusters in bands of {}, which does not compute {}; it "
+          "grouped_gemm: the choice is {} on {} in bands of {}, which does not compute {}; it "
           "must be chosen for such arguments.",
-          to_string(c), choice.clusters, choice.band, to_string(arguments)));
+          to_string(c), io::counted(choice.clusters, "cluster"), choice.band,
+          to_string(arguments)));
   });
   run(machine, arguments, choice, stream);
 }

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "tegula/io/text.hpp"
+
 namespace tegula::device {
 
 /// Why the first of a plan's candidates is chosen, what bounds it, and how much more time the next
@@ -15,10 +17,9 @@ template <class Candidate> std::string least_time(std::vector<Candidate> const& 
   char const* const bound = cost.tensor >= std::max(cost.l2, cost.dram) ? "the tensor cores"
                             : cost.l2 >= cost.dram                      ? "L2"
                                                                         : "memory";
-  std::string text =
-      fmt::format("{} is predicted to take the least time: {} tile{} in {} wave{}, bound by {}",
-                  candidates.front().name, cost.tiles, cost.tiles == 1 ? "" : "s", cost.waves,
-                  cost.waves == 1 ? "" : "s", bound);
+  std::string text = fmt::format("{} is predicted to take the least time: {} in {}, bound by {}",
+                                 candidates.front().name, io::counted(cost.tiles, "tile"),
+                                 io::counted(cost.waves, "wave"), bound);
   if (candidates.size() > 1 && candidates[1].refused.empty())
     text += fmt::format("; the next would take {:.1f} % more",
                         100 * (candidates[1].choice.cost.total / cost.total - 1));

@@ -116,8 +116,8 @@ std::string_view cuda_architectures() { return device::cuda_architectures(); }
 Allocation::Allocation(Machine const& machine, std::int64_t bytes, std::string name)
     : backend_(machine.shared_backend()), bytes_(bytes), name_(std::move(name)) {
   if (bytes < 0)
-    throw argument_error(
-        fmt::format("Allocation: {} would have {} bytes; a size is at least 0.", name_, bytes));
+    throw argument_error(fmt::format("Allocation: {} would have {}; a size is at least 0.", name_,
+                                     io::counted(bytes, "byte")));
   if (bytes == 0) return;
   data_ = {backend_->allocate(static_cast<std::size_t>(bytes), name_),
            [backend = backend_](void* pointer) { backend->release(pointer); }};
@@ -125,8 +125,8 @@ Allocation::Allocation(Machine const& machine, std::int64_t bytes, std::string n
 
 void Allocation::check_range(char const* operation, std::int64_t bytes, std::int64_t offset) const {
   if (offset < 0 || bytes < 0 || offset > bytes_ || bytes > bytes_ - offset)
-    throw argument_error(fmt::format("{}: {} bytes at offset {} do not lie in {}, which has {}.",
-                                     operation, bytes, offset, name_, bytes_));
+    throw argument_error(fmt::format("{}: {} at offset {} would not lie in {}, which has {}.",
+                                     operation, io::counted(bytes, "byte"), offset, name_, bytes_));
 }
 
 namespace {
@@ -134,8 +134,8 @@ void check_host_memory(char const* operation, void const* memory, std::int64_t b
                        std::string const& name) {
   if (bytes > 0 && memory == nullptr)
     throw argument_error(
-        fmt::format("{}: the host's pointer is null, for {} bytes of {}; it must point to as many.",
-                    operation, bytes, name));
+        fmt::format("{}: the host's pointer is null, for {} of {}; it must point to as many.",
+                    operation, io::counted(bytes, "byte"), name));
 }
 }  // namespace
 

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "reference_sums.hpp"
+#include "tegula/io/text.hpp"
 #include "tegula/numeric/float8.hpp"
 
 namespace tegula::reference {
@@ -91,8 +92,9 @@ std::vector<std::int64_t> some_rows(std::int64_t total, std::int64_t most) {
 
 Comparison compare(std::vector<double> const& results, Values const& reference, double largest) {
   if (results.size() != reference.value.size() || results.size() != reference.bound.size())
-    throw argument_error(fmt::format("reference::compare: there are {} results and {} values.",
-                                     results.size(), reference.value.size()));
+    throw argument_error(fmt::format(
+        "reference::compare: {} cannot be compared with {}; there must be as many.",
+        io::counted(results.size(), "result"), io::counted(reference.value.size(), "value")));
   Comparison c;
   c.elements = static_cast<std::int64_t>(results.size());
   for (std::size_t i = 0; i < results.size(); ++i) {

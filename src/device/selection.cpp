@@ -13,13 +13,14 @@
 #include "problem.hpp"
 #include "refused.hpp"
 #include "tegula/device/attention_plan.hpp"
+#include "tegula/io/text.hpp"
 
 namespace tegula {
 
 void check(DeviceProperties const& device) {
   if (device.multiprocessors < 1)
-    throw argument_error(fmt::format("the device has {} multiprocessors; it must have at least 1.",
-                                     device.multiprocessors));
+    throw argument_error(fmt::format("the device has {}; it must have at least 1.",
+                                     io::counted(device.multiprocessors, "multiprocessor")));
   if (!(device.clock_ghz > 0 && device.memory_tb_per_s > 0 && device.l2_mb > 0))
     throw argument_error(
         fmt::format("the device has a clock of {} GHz, memory of {} TB/s and an L2 of {} MB; each "
@@ -101,8 +102,8 @@ void refuse_parts(AttentionArguments const& a, DeviceProperties const& device,
   other.workspace_bytes = std::numeric_limits<std::int64_t>::max();
   if (find_best(other, device, wanted))
     throw argument_error(fmt::format(
-        "attention: splits is {} and workspace_bytes is {}; so many parts need {} bytes.",
-        *a.splits, a.workspace_bytes, attention_workspace_bytes(a, device, wanted)));
+        "attention: splits is {} and workspace_bytes is {}; so many parts need {}.", *a.splits,
+        a.workspace_bytes, io::counted(attention_workspace_bytes(a, device, wanted), "byte")));
   other.splits = 1;
   if (find_best(other, device, wanted))
     throw argument_error(fmt::format(

@@ -77,9 +77,9 @@ void check_filled(std::string const& who, Array const& array) {
     throw std::invalid_argument(error.what());
   }
   if (bytes != static_cast<std::int64_t>(array.data.size()))
-    throw std::invalid_argument(
-        fmt::format("{}: {} bytes do not fill an array {} of {}, which has {}.", who,
-                    array.data.size(), shape_text(array.shape), to_string(array.type), bytes));
+    throw std::invalid_argument(fmt::format("{}: {} cannot fill an array {} of {}, which has {}.",
+                                            who, counted(array.data.size(), "byte"),
+                                            shape_text(array.shape), to_string(array.type), bytes));
 }
 
 std::string_view to_string(ElementType type) {

@@ -103,10 +103,10 @@ void check_array_target(std::string const& name) {
   }
   held.erase(own);
   if (held.empty()) return;
-  throw io_error(fmt::format(
-      "{}: holds {} other tensor{} than {} ({}{}), which would be lost; a file of its own is needed.",
-      printable(path), held.size(), held.size() == 1 ? "" : "s", in_quotes(own),
-      printable(held.begin()->first), held.size() == 1 ? "" : ", ..."));
+  throw io_error(
+      fmt::format("{}: holds {} than {} ({}{}), which would be lost; a file of its own is needed.",
+                  printable(path), counted(held.size(), "other tensor"), in_quotes(own),
+                  printable(held.begin()->first), held.size() == 1 ? "" : ", ..."));
 }
 
 void write_array(std::string const& name, Array const& array) {

@@ -226,13 +226,13 @@ NpyFile open_npy(std::string const& given) {
   std::int64_t const header_offset = 8 + length_bytes;
   if (length > file.size() - header_offset)
     throw io_error(fmt::format(
-        "{}: is truncated: its header has {} bytes, and the file {} after the header's length.",
-        path, length, file.size() - header_offset));
+        "{}: is truncated: its header has {}, and the file {} after the header's length.", path,
+        counted(length, "byte"), file.size() - header_offset));
   constexpr std::uint32_t kHeaderLimit = 1 << 20;
   if (length > kHeaderLimit)
     throw io_error(
-        fmt::format("{}: has a malformed .npy header: it has {} bytes, and at most {} are read.",
-                    path, length, kHeaderLimit));
+        fmt::format("{}: has a malformed .npy header: it has {}, and at most {} are read.", path,
+                    counted(length, "byte"), kHeaderLimit));
   std::string text(length, '\0');
   file.read(header_offset, std::as_writable_bytes(std::span(text)), "the .npy header");
   Header const header = HeaderParser(path, text).parse();
@@ -241,9 +241,9 @@ NpyFile open_npy(std::string const& given) {
   std::int64_t const bytes = byte_size(type, header.shape, path);
   std::int64_t const data_offset = header_offset + length;
   if (bytes != file.size() - data_offset)
-    throw io_error(fmt::format("{}: holds {} bytes of data, and its array {} of {} has {}.", path,
-                               file.size() - data_offset, shape_text(header.shape), to_string(type),
-                               bytes));
+    throw io_error(fmt::format("{}: holds {} of data, and its array {} of {} has {}.", path,
+                               counted(file.size() - data_offset, "byte"), shape_text(header.shape),
+                               to_string(type), bytes));
   return {std::move(file), {type, header.shape}, swapped, header.fortran_order, bytes, data_offset};
 }
 

@@ -134,8 +134,8 @@ class HeaderReader : public nlohmann::json_sax<json> {
     } else if (list_.size() == 2) {
       tensor_.begin = list_[0], tensor_.end = list_[1];
     } else {
-      fail_tensor(fmt::format("its data_offsets have {} numbers; they must be a list of two",
-                              list_.size()));
+      fail_tensor(fmt::format("its data_offsets have {}; they must be a list of two",
+                              counted(list_.size(), "number")));
     }
     return true;
   }
@@ -202,8 +202,8 @@ class HeaderReader : public nlohmann::json_sax<json> {
     std::int64_t const bytes = byte_size(tensor_.type, tensor_.shape, who());
     if (tensor_.end < tensor_.begin || tensor_.end - tensor_.begin != bytes)
       fail_tensor(fmt::format(
-          "its data_offsets [{},{}] span other than the {} bytes of a tensor {} of {}",
-          tensor_.begin, tensor_.end, bytes, shape_text(tensor_.shape), to_string(tensor_.type)));
+          "its data_offsets [{},{}] span other than the {} of a tensor {} of {}", tensor_.begin,
+          tensor_.end, counted(bytes, "byte"), shape_text(tensor_.shape), to_string(tensor_.type)));
     if (tensors_.size() == kMostTensors)
       fail(fmt::format("it has more than {} tensors", kMostTensors));
     tensors_.emplace(name_, tensor_);
@@ -240,8 +240,8 @@ void check_coverage(std::string const& path,
   }
   if (at != data_bytes)
     throw io_error(fmt::format(
-        "{}: its tensors have {} bytes, and the file {} after its header: it is truncated or too long.",
-        path, at, data_bytes));
+        "{}: its tensors have {}, and the file {} after its header: it is truncated or too long.",
+        path, counted(at, "byte"), data_bytes));
 }
 
 /// The header as text. JSON holds UTF-8 and nothing else.
@@ -266,12 +266,12 @@ Safetensors::Safetensors(std::string const& given) : path_(given) {
   std::memcpy(&length, length_bytes.data(), sizeof length);
   if (length > static_cast<std::uint64_t>(kHeaderLimit))
     throw io_error(fmt::format(
-        "{}: is not a safetensors file: its header would have {} bytes, and at most {} are allowed.",
-        path, length, kHeaderLimit));
+        "{}: is not a safetensors file: its header would have {}, and at most {} are allowed.",
+        path, counted(length, "byte"), kHeaderLimit));
   if (static_cast<std::int64_t>(length) > file.size() - 8)
     throw io_error(fmt::format(
-        "{}: is truncated: its header has {} bytes, and the file {} after the header's length.",
-        path, length, file.size() - 8));
+        "{}: is truncated: its header has {}, and the file {} after the header's length.", path,
+        counted(length, "byte"), file.size() - 8));
   std::string text(length, '\0');
   file.read(8, std::as_writable_bytes(std::span(text)), "the safetensors header");
   data_offset_ = 8 + static_cast<std::int64_t>(length);

@@ -10,6 +10,7 @@
 #include "options.hpp"
 #include "output.hpp"
 #include "tegula/atom/catalogue.hpp"
+#include "tegula/io/text.hpp"
 #include "tegula/layout/text.hpp"
 
 namespace tegula::tool {
@@ -43,24 +44,22 @@ nlohmann::ordered_json to_json(CopyAtom const& atom) {
           {"dst", thread_value_json(atom.dst)}, {"ref", thread_value_json(atom.ref)}};
 }
 
-char const* plural(int count) { return count == 1 ? "" : "s"; }
-
 std::string report(MmaAtom const& atom) {
   MmaSpec const& s = atom.spec;
   char const* const in_shared_memory = atom.a_in_registers()
                                            ? atom.b_in_registers() ? "" : "; B in shared memory"
                                            : "; A and B in shared memory";
   return fmt::format(
-      "{}\nD = A B + C: A {}x{} {}, B {}x{} {}, C {}, D {}x{} {}; {} thread{}{}\n\n"
+      "{}\nD = A B + C: A {}x{} {}, B {}x{} {}, C {}, D {}x{} {}; {}{}\n\n"
       "(thread, value) -> flat column-major index, and who holds what:\n\n{}",
       mma_name(s).text, s.m, s.k, to_string(s.a), s.k, s.n, to_string(s.b), to_string(s.c), s.m,
-      s.n, to_string(s.d), atom.threads(), plural(atom.threads()), in_shared_memory,
+      s.n, to_string(s.d), io::counted(atom.threads(), "thread"), in_shared_memory,
       stacked_text(pictures(atom)));
 }
 
 std::string report(CopyAtom const& atom) {
-  return fmt::format("{}\n{} thread{}\n\n(thread, value) -> bit, and who holds what:\n\n{}",
-                     copy_name(atom.spec).text, atom.threads(), plural(atom.threads()),
+  return fmt::format("{}\n{}\n\n(thread, value) -> bit, and who holds what:\n\n{}",
+                     copy_name(atom.spec).text, io::counted(atom.threads(), "thread"),
                      stacked_text(pictures(atom)));
 }
 
@@ -71,7 +70,7 @@ void list_atoms(bool json) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   auto const line = [](char const* kind, int threads, std::string const& name,
                        std::string const& what) {
-    print("{:<4}  {:3} thread{:1}  {:<44} {}\n", kind, threads, plural(threads), name, what);
+    print("{:<4}  {:3} {:<7}  {:<44} {}\n", kind, threads, io::noun(threads, "thread"), name, what);
   };
   any_mma([&](MmaSpec const& s) {
     bool const warpgroup = threads(s) == kWarpgroupSize;
@@ -106,7 +105,7 @@ void list_atoms(bool json) {
       what = "as wide as layouts allow";
     } else if (!moves_tiles(s.op)) {
       CopyAtom const atom = copy_atom(s);
-      what = fmt::format("{} bits a thread", std::max(atom.src[1].size(), atom.dst[1].size()));
+      what = io::counted(std::max(atom.src[1].size(), atom.dst[1].size()), "bit") + " a thread";
     }
     line("copy", threads, name, what);
     return false;

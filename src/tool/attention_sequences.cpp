@@ -78,9 +78,10 @@ Sequences::Sequences(Lengths const& lengths, std::int64_t batch, std::int64_t se
   pages_ = batch * ((seq_k + page_size - 1) / page_size);
   constexpr std::int64_t kMostPages = std::int64_t{1} << 25;
   if (pages_ > kMostPages)
-    throw argument_error(fmt::format(
-        "--page-size is {}, and {} sequences of {} keys take {} pages; they must be at most {}.",
-        page_size, batch, seq_k, pages_, kMostPages));
+    throw argument_error(
+        fmt::format("--page-size is {}, and {} of {} take {}; they must be at most {}.", page_size,
+                    io::counted(batch, "sequence"), io::counted(seq_k, "key"),
+                    io::counted(pages_, "page"), kMostPages));
   page_table_.resize(static_cast<std::size_t>(pages_));
   for (std::size_t i = 0; i < page_table_.size(); ++i)
     page_table_[i] = static_cast<std::int32_t>(i);

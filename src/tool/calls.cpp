@@ -437,8 +437,8 @@ Value evaluate_call(std::string_view name, std::vector<Value> const& arguments) 
   Call const& call = *find_call(name);
   int const count = static_cast<int>(arguments.size());
   if (count < call.least || count > call.most) {
-    throw ExpressionError(fmt::format("{} has {} argument{}, but its form is {}", name, count,
-                                      count == 1 ? "" : "s", call.form));
+    throw ExpressionError(fmt::format("{} has {}, but its form is {}", name,
+                                      io::counted(count, "argument"), call.form));
   }
   try {
     return call.evaluate(Arguments(name, arguments));

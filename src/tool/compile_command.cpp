@@ -80,8 +80,7 @@ struct Options {
 };
 
 std::string line_of(CompiledKernel const& kernel) {
-  std::string const how =
-      kernel.from_cache ? "cached" : fmt::format("{} registers", kernel.registers);
+  std::string const how = kernel.from_cache ? "cached" : io::counted(kernel.registers, "register");
   return fmt::format("{:7.3f} s  {:<14}{} for {}\n", kernel.seconds, how, kernel.name, kernel.arch);
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tegula/device/launch.hpp"
+#include "tegula/io/text.hpp"
 #include "tegula/layout/draw_svg.hpp"
 
 namespace tegula::tool {
@@ -93,8 +94,7 @@ class Picture {
   }
   std::string subtitle() const {
     std::string const cta = fmt::format("{} x {}", config_.block_m, config_.block_n);
-    std::string const workers =
-        fmt::format("{} {}{}", workers_, worker(), workers_ == 1 ? "" : "s");
+    std::string const workers = io::counted(workers_, worker());
     if (config_.split_k > 1)
       return fmt::format("{}, each of {} CTAs that share the K of a tile of {}", workers,
                          config_.split_k, cta);
@@ -161,9 +161,9 @@ class Picture {
       wave(0, "wave 0");
       wave(last - 1, fmt::format("... wave {}", last - 1));
     }
-    wave(last, fmt::format("wave {}: {} of {} {}s", last, tiling_.tiles - last * workers_, workers_,
-                           worker()));
-    if (tiling_.fitted()) add(" class=\"h\"", fmt::format("{} columns wide", widths_.narrow));
+    wave(last, fmt::format("wave {}: {} of {}", last, tiling_.tiles - last * workers_,
+                           io::counted(workers_, worker())));
+    if (tiling_.fitted()) add(" class=\"h\"", io::counted(widths_.narrow, "column") + " wide");
     add(" class=\"o\"", fmt::format("of {} 0", worker()));
     return out;
   }
@@ -294,11 +294,11 @@ class Picture {
     return out + "<g text-anchor=\"end\">\n" +
            line(even, 13, fmt::format("an even share: {:.0f} columns", even)) +
            line(static_cast<double>(longest_), 28,
-                fmt::format("the longest: {}, {} tiles{}", longest_,
-                            tiling_.fitted() ? fmt::format("{:.2f}", static_cast<double>(longest_) /
-                                                                         widths_.wide)
-                                             : std::to_string(longest_ / widths_.wide),
-                            tiling_.fitted() ? "' worth" : "")) +
+                fmt::format("the longest: {}, {}", longest_,
+                            tiling_.fitted()
+                                ? fmt::format("{:.2f} tiles' worth",
+                                              static_cast<double>(longest_) / widths_.wide)
+                                : io::counted(longest_ / widths_.wide, "tile"))) +
            "</g>\n";
   }
 

@@ -308,6 +308,15 @@ void run_grouped(GemmOptions const& o) {
   run_grouped_gemm(command);
 }
 
+/// Refuses --trans-b where it changes nothing.
+void check_trans_b(GemmOptions const& o) {
+  if (o.trans_b && (o.groups || !o.scales.empty()))
+    throw argument_error(
+        fmt::format("gemm: --trans-b is given beside {}, with which B is (n, k) anyway; it must be "
+                    "left out.",
+                    o.groups ? "--groups" : "--scales " + o.scales));
+}
+
 /// --measure times configurations, and gives nothing of a run.
 void check_measure(GemmOptions const& o) {
   if (!o.measure) return;
@@ -324,6 +333,7 @@ void check_measure(GemmOptions const& o) {
 void run(GemmOptions const& o) {
   check_machine_options(o.machine, o.explain);
   check_measure(o);
+  check_trans_b(o);
   if ((!o.scales.empty() && !has_block_scales(o)) || o.groups || !o.grouping.empty()) {
     check_files(o);
     return run_grouped(o);
@@ -435,7 +445,8 @@ void add_gemm_command(Command const& app) {
       "type of D, C and bias: f16, bf16 or f32 (default: A's; f32 where A is tf32, bf16 where it "
       "has 8 bits or fewer)");
   command.add_flag("--trans-a", o.trans_a, "A is stored as (k, m)");
-  command.add_flag("--trans-b", o.trans_b, "B is stored as (n, k)");
+  command.add_flag("--trans-b", o.trans_b,
+                   "B is stored as (n, k), as it is with --scales or --groups anyway");
   command.add_option("--alpha", o.alpha, "factor of A B").check(real_number()).show_default();
   command.add_option("--beta", o.beta, "factor of C (default: 1 with --c, else 0)")
       .check(real_number());

@@ -87,9 +87,9 @@ GroupedGemmArguments arguments_of(GroupedGemmCommand const& c, std::vector<int> 
     if (c.m == 0) g.m = std::max<std::int64_t>(most, 1);
     if (most > g.m)
       throw argument_error(fmt::format(
-          "--groups has a group of {} rows and --m, the rows of A for each group, is {}; it must be "
+          "--groups has a group of {} and --m, the rows of A for each group, is {}; it must be "
           "at least as many.",
-          most, g.m));
+          io::counted(most, "row"), g.m));
   }
   return with_defaults(g);
 }
@@ -136,17 +136,17 @@ Problem read_problem(GroupedGemmCommand const& c, int compute_capability) {
     int const size = p.sizes[i];
     if (g.grouping == Grouping::k && i + 1 < p.sizes.size() &&
         size % (of_piece != 0 ? of_piece : unit) != 0)
-      throw argument_error(fmt::format(
-          "--groups has a group of {} columns of {}; each but the last must be a multiple "
-          "of {}, for a group begins {}.",
-          size, to_string(g.in), of_piece != 0 ? of_piece : unit,
-          of_piece != 0 ? "with a piece of scales" : "at a multiple of 16 bytes"));
+      throw argument_error(
+          fmt::format("--groups has a group of {} of {}; each but the last must be a multiple "
+                      "of {}, for a group begins {}.",
+                      io::counted(size, "column"), to_string(g.in), of_piece != 0 ? of_piece : unit,
+                      of_piece != 0 ? "with a piece of scales" : "at a multiple of 16 bytes"));
     if (g.block_scale.block != 0 && g.grouping == Grouping::contiguous && i + 1 < p.sizes.size() &&
         size % kScalePieceRows != 0)
       throw argument_error(fmt::format(
-          "--groups has a group of {} rows and --scales is {}; each but the last must be a multiple of "
+          "--groups has a group of {} and --scales is {}; each but the last must be a multiple of "
           "{}, for a group begins with a piece of scales.",
-          size, c.scales, kScalePieceRows));
+          io::counted(size, "row"), c.scales, kScalePieceRows));
     p.ends.push_back(g.grouping == Grouping::masked ? size : at += size);
   }
   // Rows are padded to what TMA can address.
@@ -167,9 +167,7 @@ void require_memory_of(Problem const& p, Machine const& machine) {
                  bytes_of_checked_rows(rows_of_d(g), g.n);
   require_memory_of_run(
       fmt::format("gemm: --m {}, --n {}, --k {}{}", g.m, g.n, g.k,
-                  p.sizes.empty() ? ""
-                                  : fmt::format(", --groups of {} group{}", p.sizes.size(),
-                                                p.sizes.size() == 1 ? "" : "s")),
+                  p.sizes.empty() ? "" : ", --groups of " + io::counted(p.sizes.size(), "group")),
       all, machine);
 }
 
@@ -222,7 +220,7 @@ void explain(GroupedGemmArguments const& g, Problem const& p, GroupedGemmCommand
   GroupedGemmPlan const plan = chosen_as_asked(
       c.asked, [&] { return plan_grouped_gemm(g, machine.properties(), constraints(c)); });
   if (!c.json) {
-    print("{}, {} multiprocessors\n{}", machine.name(), machine.multiprocessors(),
+    print("{}, {}\n{}", machine.name(), io::counted(machine.multiprocessors(), "multiprocessor"),
           to_string(plan, /*all=*/c.lines));
     return;
   }

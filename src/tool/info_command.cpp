@@ -9,6 +9,7 @@
 #include "output.hpp"
 #include "tegula/device/family.hpp"
 #include "tegula/device/machine.hpp"
+#include "tegula/io/text.hpp"
 
 namespace tegula::tool {
 namespace {
@@ -85,8 +86,8 @@ void run(bool json) {
     std::string const text =
         machine.contains("unusable")
             ? "unusable: " + machine["unusable"].get<std::string>()
-            : fmt::format("{}, {} multiprocessors", machine["name"].get<std::string>(),
-                          machine["multiprocessors"].get<int>());
+            : fmt::format("{}, {}", machine["name"].get<std::string>(),
+                          io::counted(machine["multiprocessors"].get<int>(), "multiprocessor"));
     print("  {:<26}{}\n", machine["option"].get<std::string>(), text);
   }
   std::string const architectures = info["cuda_architectures"];
@@ -96,8 +97,8 @@ void run(bool json) {
   print_cache(info["kernel_cache"]);
   for (auto const& [kernel, table] : info["kernels"].items()) {
     auto const is_built = [](ordered_json const& c) { return c["built"].get<bool>(); };
-    print("{}: {} configurations, {} of them built\n  index  threads  shared bytes  built  name\n",
-          kernel, table.size(), std::ranges::count_if(table, is_built));
+    print("{}: {}, {} of them built\n  index  threads  shared bytes  built  name\n", kernel,
+          io::counted(table.size(), "configuration"), std::ranges::count_if(table, is_built));
     for (auto const& c : table)
       print("  {:>5}  {:>7}  {:>12}  {:<5}  {}\n", c["index"].get<int>(), c["threads"].get<int>(),
             c["shared_bytes"].get<std::size_t>(), is_built(c) ? "yes" : "no",

@@ -131,9 +131,9 @@ Operand read_operand(std::string const& option, std::string const& name, std::op
   if (shape.size() < least_rank || shape.size() > most_rank)
     throw argument_error(fmt::format(
         "{} {} has shape {}; it must have {}.", option, shown, io::shape_text(shape),
-        most_rank == 1            ? "1 axis"
-        : least_rank == most_rank ? fmt::format("{} axes", most_rank)
-                                  : fmt::format("{} or {} axes", least_rank, most_rank)));
+        least_rank == most_rank
+            ? io::counted(most_rank, "axis", "axes")
+            : fmt::format("{} or {}", least_rank, io::counted(most_rank, "axis", "axes"))));
   if (std::find(shape.begin(), shape.end(), 0) != shape.end())
     throw argument_error(fmt::format("{} {} has shape {}; every extent must be at least 1.", option,
                                      shown, io::shape_text(shape)));

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "output.hpp"
+#include "tegula/io/text.hpp"
 
 namespace tegula::tool {
 
@@ -78,8 +79,8 @@ double checked_launches(Machine const& machine, MachineOptions const& options, P
   } catch (sim::CheckError const& error) {
     bar.clear();
     std::size_t const found = error.report().findings.size();
-    std::string const sentence = fmt::format("the checker found {} fault{} in {}", found,
-                                             found == 1 ? "" : "s", error.report().kernel);
+    std::string const sentence = fmt::format("the checker found {} in {}",
+                                             io::counted(found, "fault"), error.report().kernel);
     say("tegula: {}\n{}\n", sentence, error.what());
     write_report();
     if (json)
@@ -139,17 +140,20 @@ void print_verdict(Verdict const& v, Machine const& machine, bool json, bool lin
           rate >= 1e12 ? "T" : "G");
     for (auto const& part : v.parts)
       print(
-          "{}: error at most {:.3g}, {:.2f} of its bound at {} ({} of {} rows checked against float64)\n",
+          "{}: error at most {:.3g}, {:.2f} of its bound at {} ({} of {} checked against float64)\n",
           part.name, part.comparison.max_error, part.comparison.max_ratio, part.worst,
-          v.rows_checked, v.rows);
+          v.rows_checked, io::counted(v.rows, "row"));
     if (report) {
       sim::LineCounters const& t = report->total;
       print(
-          "counted: {} warp instructions, of them {} mma.sync and {} wgmma with {} multiply-adds; shared memory {} bytes in {} wavefronts, {} of them "
-          "bank conflicts; global memory {} bytes in {} sectors\n",
-          t.instructions, report->instruction("mma.sync").instructions,
-          report->instruction("wgmma.mma_async").instructions, t.fused_multiply_adds,
-          t.shared_bytes, t.shared_wavefronts, t.bank_conflicts, t.global_bytes, t.global_sectors);
+          "counted: {}, of them {} mma.sync and {} wgmma with {}; shared memory {} in {}, {} of them bank conflicts; "
+          "global memory {} in {}\n",
+          io::counted(t.instructions, "warp instruction"),
+          report->instruction("mma.sync").instructions,
+          report->instruction("wgmma.mma_async").instructions,
+          io::counted(t.fused_multiply_adds, "multiply-add"), io::counted(t.shared_bytes, "byte"),
+          io::counted(t.shared_wavefronts, "wavefront"), t.bank_conflicts,
+          io::counted(t.global_bytes, "byte"), io::counted(t.global_sectors, "sector"));
       if (lines) {
         print("{}", report->text());
       } else if (report->open_choices != 0) {

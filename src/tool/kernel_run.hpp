@@ -83,7 +83,8 @@ struct MachineOptions {
 void add_machine_options(Command const& command, MachineOptions& options);
 /// --repeat, which only a run heeds.
 void add_repeat(Command const& command, int& repeat, MachineOptions& options);
-/// Refuses options that change nothing: without another one, or with --explain, which runs nothing.
+/// Refuses options that change nothing: without another one, beside one that says it all, or with
+/// --explain, which runs nothing.
 /// Throws argument_error.
 void check_machine_options(MachineOptions const& options, bool explains);
 /// `bar` must outlive the machine. Throws argument_error where the machine is none that heeds an
@@ -105,7 +106,7 @@ template <class Plan, class Options, class Describe>
 void print_plan(Plan const& plan, Machine const& machine, Options const& o,
                 nlohmann::ordered_json problem, Describe describe) {
   if (!o.json) {
-    print("{}, {} multiprocessors\n{}", machine.name(), machine.multiprocessors(),
+    print("{}, {}\n{}", machine.name(), io::counted(machine.multiprocessors(), "multiprocessor"),
           to_string(plan, /*all=*/o.lines));
     return;
   }

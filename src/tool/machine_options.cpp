@@ -62,7 +62,7 @@ void ProgressBar::draw(Clock::time_point now) {
   double const seconds = std::chrono::duration<double>(now - begin_).count();
   say("\r[{}{}] {}{}, {} ", std::string(filled, '#'),
       std::string(static_cast<std::size_t>(width) - filled, ' '),
-      total_ > 0 ? fmt::format("{} of {} CTAs", done_, total_) : "the first CTAs",
+      total_ > 0 ? fmt::format("{} of {}", done_, io::counted(total_, "CTA")) : "the first CTAs",
       launches_ > 1 ? fmt::format(" of launch {} of {}", launch_ + 1, launches_) : "",
       share > 0 ? fmt::format("{:.0f} s left", seconds * (1 - share) / share)
                 : fmt::format("{:.0f} s so far", seconds));
@@ -127,9 +127,10 @@ void add_machine_options(Command const& command, MachineOptions& options) {
           "--interleaving", options.interleaving,
           "which warp runs next, in place of what --scheduler says; random, and which warp is behind, by --seed")
           .check(one_of({"one_warp_ahead", "round_robin", "random", "one_warp_behind"}));
-  of_simulated_run("--choices", options.choices,
-                   "replay an order of events that an exploration of the kernel has printed")
-      .excludes({scheduler, completion, interleaving});
+  Option const choices =
+      of_simulated_run("--choices", options.choices,
+                       "replay an order of events that an exploration of the kernel has printed")
+          .excludes({scheduler, completion, interleaving});
   command
       .add_option("--seed", options.seed,
                   "the seed of generated data, and of orders that are random")
@@ -138,7 +139,8 @@ void add_machine_options(Command const& command, MachineOptions& options) {
   of_simulated_run("--workers", options.workers,
                    "threads of the host that simulate; 0: one for each core")
       .check(whole_number(0, 1024))
-      .show_default();
+      .show_default()
+      .excludes({choices});
   of_simulated_run("--unchecked", options.unchecked,
                    "simulate without the checker, which is faster");
   simulated(
@@ -199,6 +201,15 @@ void check_machine_options(MachineOptions const& options, bool explains) {
   if (options.report_without_counters && !given("--report"))
     throw argument_error(
         "--report-without-counters is given, and not --report, of whose file it speaks.");
+  if (options.report_without_counters && options.unchecked)
+    throw argument_error(
+        "--report-without-counters is given beside --unchecked, which finds nothing: the report "
+        "would be empty; one of them must be left out.");
+  if (given("--scheduler") && given("--completion") && given("--interleaving"))
+    throw argument_error(fmt::format(
+        "--scheduler is {}, and --completion and --interleaving say all that it would; it must be "
+        "left out.",
+        options.scheduler));
   for (std::string_view const name : {"--allow", "--bank-conflicts", "--excess-sectors"})
     if (given(name) && options.unchecked)
       throw argument_error(fmt::format(

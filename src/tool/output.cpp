@@ -143,8 +143,8 @@ std::string read_file(std::string const& option, std::string const& path, std::i
   auto const bytes =
       std::filesystem::is_regular_file(path, error) ? std::filesystem::file_size(path, error) : 0;
   if (bytes > static_cast<std::uintmax_t>(most))
-    throw io::io_error(fmt::format("{} {} has {} bytes; at most {} are read", option,
-                                   io::in_quotes(path), bytes, most));
+    throw io::io_error(fmt::format("{} {} has {}; at most {} are read", option, io::in_quotes(path),
+                                   io::counted(bytes, "byte"), most));
   auto const [file, from, what] = open_source(option, path);
   std::string text;
   char block[1 << 16];

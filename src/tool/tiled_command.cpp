@@ -95,8 +95,9 @@ void run_mma(MmaOptions const& options, bool json, std::string const& svg) {
   MmaTiling const mma = build(options, "--atom");
   deliver_of(asked(options), mma, svg, json, [&] {
     return fmt::format(
-        "{} threads, tile {}x{}x{} (M,N,K); (thread, value) -> flat column-major index, and who holds what:\n\n{}",
-        mma.threads(), mma.extent(0), mma.extent(1), mma.extent(2), stacked_text(pictures(mma)));
+        "{}, tile {}x{}x{} (M,N,K); (thread, value) -> flat column-major index, and who holds what:\n\n{}",
+        io::counted(mma.threads(), "thread"), mma.extent(0), mma.extent(1), mma.extent(2),
+        stacked_text(pictures(mma)));
   });
 }
 
@@ -184,9 +185,9 @@ void run_copy(CopyOptions const& options, bool json, std::string const& svg) {
   CopyTiling const copy = build(options);
   deliver_of(asked(options), copy, svg, json, [&] {
     return fmt::format(
-        "{} threads, tile {}x{} of {}-bit elements; (thread, value) -> flat column-major index, and who holds what:"
+        "{}, tile {}x{} of {}-bit elements; (thread, value) -> flat column-major index, and who holds what:"
         "\n\n{}",
-        copy.threads(), copy.extents[0], copy.extents[1], copy.element_bits,
+        io::counted(copy.threads(), "thread"), copy.extents[0], copy.extents[1], copy.element_bits,
         stacked_text(pictures(copy)));
   });
 }

@@ -116,7 +116,7 @@ TEST(GemmArguments, AreRefusedWithASentenceEach) {
       {"c missing", [](G& g) { g.c = nullptr; }, {"c is a null pointer and beta is 1"}},
       {"misaligned a",
        [](G& g) { g.a = at(0x10001); },
-       {": a is 0x10001, 1 bytes past", "aligned to 2 bytes"}},
+       {": a is 0x10001, 1 byte past", "aligned to 2 bytes"}},
       {"misaligned b", [](G& g) { g.b = at(0x20001); }, {": b is 0x20001"}},
       {"misaligned c", [](G& g) { g.c = at(0x30002); }, {": c is 0x30002", "aligned to 4 bytes"}},
       {"misaligned d", [](G& g) { g.d = at(0x50002); }, {": d is 0x50002", "aligned to 4 bytes"}},

@@ -153,9 +153,9 @@ TEST(GemmCommand, TakesTheClusterThatIsAskedForOnAnSm100) {
     EXPECT_EQ(chosen["name"], result["configuration"]["name"]);
   }
   for (char const* const options :
-       {"--cluster 3x1", "--cluster 2x2 --in e4m3 --scales mx", "--cluster 4x1 --tile 64x64"}) {
-    Outcome const refused =
-        run(std::string("gemm --m 300 --n 136 --k 80 --trans-b --arch sm100 ") + options);
+       {"--trans-b --cluster 3x1", "--cluster 2x2 --in e4m3 --scales mx",
+        "--trans-b --cluster 4x1 --tile 64x64"}) {
+    Outcome const refused = run(std::string("gemm --m 300 --n 136 --k 80 --arch sm100 ") + options);
     EXPECT_NE(refused.status, 0) << options;
     EXPECT_THAT(refused.output, AllOf(HasSubstr("--cluster"), HasSubstr("is what was asked for")));
   }

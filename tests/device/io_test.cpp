@@ -175,7 +175,7 @@ TEST(Npy, RefusesToWriteWhatIsNotAnArray) {
   EXPECT_THAT(message_of<std::invalid_argument>([&] {
                 write_npy(scratch.path("a.npy"), {ElementType::f32, {3}, {}});
               }),
-              HasSubstr("do not fill"));
+              HasSubstr("cannot fill"));
   EXPECT_THAT(message_of<io_error>([&] {
                 write_npy(scratch.path("no/a.npy"), random_array(ElementType::f32, {1}, 1));
               }),

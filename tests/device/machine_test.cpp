@@ -91,7 +91,7 @@ TEST(Buffer, RefusesWhatLiesBeyondItsEnd) {
     Buffer<int> buffer(machine, 4, "numbers");
     std::vector<int> const two = {1, 2};
     EXPECT_THAT(message_of<argument_error>([&] { buffer.upload(two, 3); }),
-                HasSubstr("8 bytes at offset 12 do not lie in numbers, which has 16"));
+                HasSubstr("8 bytes at offset 12 would not lie in numbers, which has 16"));
     EXPECT_THROW(buffer.upload(two, -1), argument_error);
     EXPECT_THROW(buffer.upload(two, std::numeric_limits<std::int64_t>::max() / 4), argument_error);
     EXPECT_THAT(message_of<argument_error>([&] { Buffer<int>(machine, -1, "negative"); }),

@@ -38,6 +38,15 @@ std::set<std::string> files_in(fs::path const& folder) {
   return names;
 }
 
+TEST(Text, NounsBehindOneAreSingular) {
+  EXPECT_EQ(counted(1, "tile"), "1 tile");
+  EXPECT_EQ(counted(std::size_t{0}, "tile"), "0 tiles");
+  EXPECT_EQ(counted(-1, "byte"), "-1 bytes");
+  EXPECT_EQ(counted(std::uint64_t{1}, "axis", "axes"), "1 axis");
+  EXPECT_EQ(counted(2, "axis", "axes"), "2 axes");
+  EXPECT_EQ(noun(1, "thread"), "thread");
+}
+
 TEST(OutputFile, NothingIsThereBeforeCommit) {
   Scratch const scratch;
   std::string const path = scratch.path("a");

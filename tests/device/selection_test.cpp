@@ -320,7 +320,7 @@ TEST(Selection, SaysWhatTheTableLacks) {
   DeviceProperties tiny = kDevice;
   tiny.shared_bytes = 1024;
   EXPECT_THAT(message_of<argument_error>([&] { choose_attention(a, tiny); }),
-              HasSubstr("1 queries, 1 keys, head_dim 96, causal, ex2_approx"));
+              HasSubstr("1 query, 1 key, head_dim 96, causal, ex2_approx"));
 }
 
 TEST(Selection, PrintsEveryConfigurationDifferently) {

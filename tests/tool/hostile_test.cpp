@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <set>
 #include <sstream>
@@ -341,7 +342,11 @@ TEST(Hostile, OptionsThatChangeNothingAreRefusedByName) {
                              {of_a, {"--values", "(1,2)"}},
                              {gemm + Line{"--explain"}, {"--measure"}},
                              {gemm + Line{"--measure"}, {"--output", "x.npy"}},
-                             {gemm + Line{"--measure"}, {"--draw-tiles", "x.svg"}}};
+                             {gemm + Line{"--measure"}, {"--draw-tiles", "x.svg"}},
+                             {gemm + Line{"--groups", "16"}, {"--trans-a"}},
+                             {gemm + Line{"--groups", "16"}, {"--trans-b"}}};
+  for (char const* const scales : {"none", "1x128,128x128", "1x128,1x128", "mx", "nv"})
+    cases.push_back({gemm + Line{"--scales", scales}, {"--trans-b"}});
   for (Line const& command : {gemm, Line{"attention", "--device", "sim"}}) {
     for (Line const& of_run : std::vector<Line>{{"--repeat", "2"},
                                                 {"--scheduler", "first"},
@@ -365,11 +370,17 @@ TEST(Hostile, OptionsThatChangeNothingAreRefusedByName) {
     cases.push_back({command, {"--report-without-counters"}});
     for (char const* const found : {"--bank-conflicts", "--excess-sectors", "--allow"})
       cases.push_back({command + Line{"--unchecked"}, {found, "1"}});
+    cases.push_back(
+        {command + Line{"--unchecked", "--report", "x.json"}, {"--report-without-counters"}});
+    cases.push_back({command + Line{"--completion", "last", "--interleaving", "random"},
+                     {"--scheduler", "first"}});
+    cases.push_back({command + Line{"--choices", "sync 0"}, {"--workers", "2"}});
   }
   for (auto const& [line, unheeded] : cases) {
     Outcome const outcome = run(line + unheeded, folder);
     expect_sentence(outcome, shown(line + unheeded));
     EXPECT_THAT(outcome.err, ::testing::HasSubstr(unheeded[0])) << shown(line + unheeded);
+    EXPECT_TRUE(std::filesystem::is_empty(folder.path())) << shown(line + unheeded);
   }
 }
 

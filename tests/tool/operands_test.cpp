@@ -181,6 +181,16 @@ TEST(Operands, ThatDisagreeAreNamedByTheirFiles) {
               HasSubstr("--a a.npy --b b.npy: gemm: in is e4m3 and in_b is f16"));
 }
 
+TEST(Operands, AreCountedInTheSingularWhereTheyAreOne) {
+  Outcome const groups =
+      run_tool({"gemm", "--groups", "16", "--device", "sim", "--sms", "1", "--explain"});
+  EXPECT_THAT(groups.out, ::testing::AllOf(HasSubstr("simulated sm_90, 1 multiprocessor\n"),
+                                           HasSubstr(", 1 group of rows\n")));
+  Outcome const one =
+      run_tool({"attention", "--seq-q", "1", "--seq-k", "1", "--device", "sim", "--explain"});
+  EXPECT_THAT(one.out, HasSubstr(" 1 query, 1 key, "));
+}
+
 TEST(Operands, BeyondTheMemoryAreRefusedBeforeTheyAreMade) {
   struct Case {
     std::vector<std::string> line;

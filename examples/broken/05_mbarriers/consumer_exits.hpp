@@ -29,7 +29,7 @@ struct consumer_exits : Kernel<96> {
 // Report:
 //   05_mbarriers/consumer_exits.hpp:17: kernel consumer_exits, CTA (0, 0, 0): deadlock: warp 1
 //     waits at mbarrier element 0 of full (05_mbarriers/consumer_exits.hpp:21) for the phase of
-//     parity 1, which lacks 1 of 1 arrivals; lane 0 of warp 0 waits at mbarrier element 0 of empty
+//     parity 1, which lacks 1 of 1 arrival; lane 0 of warp 0 waits at mbarrier element 0 of empty
 //     (05_mbarriers/consumer_exits.hpp:17) for the phase of parity 0, which lacks 32 of 64
 //     arrivals; warp 2 exited
 

@@ -27,7 +27,7 @@ struct wrong_first_parity : Kernel<64> {
 // Report:
 //   05_mbarriers/wrong_first_parity.hpp:16: kernel wrong_first_parity, CTA (0, 0, 0): deadlock:
 //     warp 1 waits at mbarrier element 0 of full (05_mbarriers/wrong_first_parity.hpp:20) for the
-//     phase of parity 0, which lacks 1 of 1 arrivals; lane 0 of warp 0 waits at mbarrier element 0
+//     phase of parity 0, which lacks 1 of 1 arrival; lane 0 of warp 0 waits at mbarrier element 0
 //     of empty (05_mbarriers/wrong_first_parity.hpp:16) for the phase of parity 0, which lacks 32
 //     of 32 arrivals
 

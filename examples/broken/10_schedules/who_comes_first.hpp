@@ -28,6 +28,6 @@ struct who_comes_first : Kernel<64> {
 // Report:
 //   10_schedules/who_comes_first.hpp:24: kernel who_comes_first, CTA (0, 0, 0): deadlock: warp 0
 //     waits at mbarrier element 0 of full (10_schedules/who_comes_first.hpp:24) for the phase of
-//     parity 0, which lacks 1 of 1 arrivals; warp 1 exited
+//     parity 0, which lacks 1 of 1 arrival; warp 1 exited
 
 }  // namespace tegula::broken

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Text of unknown origin in sentences, and what to know of JSON before it is parsed.
+/// Text of unknown origin and counts in sentences, and what to know of JSON before it is parsed.
 
 #include <cstddef>
 #include <string>
@@ -72,6 +72,18 @@ inline bool is_utf8(std::string_view text) {
 
 /// printable(text) in single quotes.
 inline std::string in_quotes(std::string_view text) { return "'" + printable(text) + "'"; }
+
+/// The noun behind a count: "tile" behind 1, else "tiles", or `many` where that is not its plural.
+template <class Count>
+std::string noun(Count count, std::string_view one, std::string_view many = {}) {
+  if (count == 1) return std::string(one);
+  return many.empty() ? std::string(one) + "s" : std::string(many);
+}
+/// A count and its noun: "1 tile", "3 tiles", "1 axis", "2 axes".
+template <class Count>
+std::string counted(Count count, std::string_view one, std::string_view many = {}) {
+  return std::to_string(count) + " " + noun(count, one, many);
+}
 
 /// The most that arrays and objects of a JSON text are nested, for readers that recurse; of text
 /// that is not JSON at least what a parser would reach.

@@ -16,6 +16,7 @@
 #include "check.hpp"
 #include "stream_workspaces.hpp"
 #include "tegula/device/error.hpp"
+#include "tegula/io/text.hpp"
 #include "tensor_map.hpp"
 #include "unit.hpp"
 
@@ -210,7 +211,8 @@ class CudaBackend : public Backend {
   void* allocate(std::size_t bytes, std::string const& name) override {
     CurrentDevice const current(device_);
     void* pointer = nullptr;
-    check(cudaMalloc(&pointer, bytes), fmt::format("cudaMalloc ({} bytes for {})", bytes, name));
+    check(cudaMalloc(&pointer, bytes),
+          fmt::format("cudaMalloc ({} for {})", io::counted(bytes, "byte"), name));
     return pointer;
   }
   void release(void* pointer) noexcept override { static_cast<void>(cudaFree(pointer)); }

@@ -17,6 +17,7 @@
 #include "nvrtc.hpp"
 #include "tegula/device/error.hpp"
 #include "tegula/device/kernel_compiler.hpp"
+#include "tegula/io/text.hpp"
 #include "tensor_map.hpp"
 #include "workspaces.hpp"
 
@@ -136,7 +137,7 @@ class DriverBackend : public Backend {
     CurrentContext const current(context_);
     Address pointer = 0;
     check(functions().allocate(&pointer, bytes),
-          fmt::format("cuMemAlloc ({} bytes for {})", bytes, name));
+          fmt::format("cuMemAlloc ({} for {})", io::counted(bytes, "byte"), name));
     return reinterpret_cast<void*>(pointer);
   }
   void release(void* pointer) noexcept override {

@@ -9,6 +9,7 @@
 #include "attention_tensors.hpp"
 #include "problem.hpp"
 #include "tegula/device/tensor_map.hpp"
+#include "tegula/io/text.hpp"
 
 namespace tegula::device {
 namespace {
@@ -146,12 +147,14 @@ std::int64_t best_workspace_bytes(AttentionArguments const& arguments, ServingTi
 namespace {
 
 std::string to_string(AttentionShares const& shares) {
+  std::string const blocks = io::counted(shares.key_blocks, "block");
   std::string const keys = shares.parts == 1
-                               ? fmt::format("{} blocks of keys", shares.key_blocks)
-                               : fmt::format("{} blocks of keys in {} parts of {}",
-                                             shares.key_blocks, shares.parts, shares.part_blocks);
-  return fmt::format("{} tiles of {} x {} heads and positions for each consumer, {}", shares.tiles,
-                     shares.packed.group, shares.packed.positions, keys);
+                               ? blocks + " of keys"
+                               : fmt::format("{} of keys in {} of {}", blocks,
+                                             io::counted(shares.parts, "part"), shares.part_blocks);
+  return fmt::format("{} of {} x {} heads and positions for each consumer, {}",
+                     io::counted(shares.tiles, "tile"), shares.packed.group,
+                     shares.packed.positions, keys);
 }
 
 /// The tensor map of k or v for boxes of `keys` keys.
@@ -201,8 +204,9 @@ std::string serving_remark(AttentionArguments const& arguments, ServingTile cons
   std::string remark = a.k_new != nullptr ? "append_keys appends the new keys before; " : "";
   remark += to_string(attention_shares(a, tile, device));
   if (tile.partial_row == 0) return remark;
-  return remark + fmt::format("; of a workspace it could use {} bytes, and has {}",
-                              best_workspace_bytes(a, tile, device), a.workspace_bytes);
+  return remark + fmt::format("; of a workspace it could use {}, and has {}",
+                              io::counted(best_workspace_bytes(a, tile, device), "byte"),
+                              a.workspace_bytes);
 }
 
 void lower_operands(Machine const& machine, AttentionArguments const& a, bool serving,

@@ -7,6 +7,7 @@
 
 #include "attention_serving.hpp"
 #include "attention_tensors.hpp"
+#include "tegula/io/text.hpp"
 
 namespace tegula::device {
 namespace {
@@ -115,9 +116,9 @@ std::string FamilyTraits<AttentionSm90Family>::remark(AttentionArguments const& 
   AttentionArguments const a = with_defaults(arguments);
   PackedHeads const packed(group(a, c, device), consumer_rows(c));
   if (packed.group == 1) return {};
-  return fmt::format("{} tiles of {} x {} heads and positions for each consumer",
-                     attention_order(a, c.consumers, packed, device).count(), packed.group,
-                     packed.positions);
+  return fmt::format("{} of {} x {} heads and positions for each consumer",
+                     io::counted(attention_order(a, c.consumers, packed, device).count(), "tile"),
+                     packed.group, packed.positions);
 }
 
 std::int64_t FamilyTraits<AttentionSm90Family>::workspace_bytes(AttentionArguments const& arguments,

@@ -7,6 +7,7 @@
 #include "family_traits.hpp"
 #include "problem.hpp"
 #include "tegula/device/reference.hpp"
+#include "tegula/io/text.hpp"
 
 namespace tegula::device {
 
@@ -79,9 +80,9 @@ template <> struct FamilyTraits<AttentionSm90Family> {
     std::string const dims = c.head_dim_v == c.head_dim
                                  ? std::to_string(c.head_dim)
                                  : fmt::format("{}/{}", c.head_dim, c.head_dim_v);
-    return fmt::format("attention_sm90 {} d{} {}x{} {} consumer{} {} stages {}{}{}",
-                       to_string(c.dtype), dims, block_m(c), c.block_n, c.consumers,
-                       c.consumers == 1 ? "" : "s", c.stages, text(c.exponential),
+    return fmt::format("attention_sm90 {} d{} {}x{} {} {} stages {}{}{}", to_string(c.dtype), dims,
+                       block_m(c), c.block_n, io::counted(c.consumers, "consumer"), c.stages,
+                       text(c.exponential),
                        c.promoted > 0 ? " precise"
                        : c.latent     ? " latent"
                                       : "",

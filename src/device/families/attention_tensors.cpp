@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "attention_serving.hpp"
+#include "tegula/io/text.hpp"
 
 namespace tegula::device {
 namespace {
@@ -85,8 +86,8 @@ std::string attention_tma_obstacle(TokenTensor const& x, DType type) {
       return fmt::format("TMA cannot address {}: its {} stride is 0", x.name, axis);
     if (extent > 1 && stride >= limit / bytes_of(type))
       return fmt::format(
-          "TMA cannot address {}: its {} stride is {} elements, which is not below 2^40 bytes",
-          x.name, axis, stride);
+          "TMA cannot address {}: its {} stride is {}, which is not below 2^40 bytes", x.name, axis,
+          io::counted(stride, "element"));
   }
   return {};
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "machine/cluster.hpp"
+#include "tegula/io/text.hpp"
 #include "values/place.hpp"
 
 namespace tegula::sim {
@@ -67,11 +68,12 @@ void report_conflicts(Cta& cta, WarpAccess const& access, std::uint32_t const* a
       FindingKind::bank_conflicts, access.where, {cta.rank(), access.warp, pair.lanes[0]},
       std::move(buffer), place,
       fmt::format(
-          "{} of {} bytes by {} takes {} passes over the banks of shared memory, {} more than it needs, "
+          "{} of {} by {} takes {} passes over the banks of shared memory, {} more than it needs, "
           "where {} more {} declared: lanes {} and {} ask bank {} for {} and {}",
-          ptx_name(access.instruction), access.bytes, lanes_count(access), use.wavefronts,
-          use.wavefronts - use.minimum, limit, limit == 1 ? "is" : "are", pair.lanes[0],
-          pair.lanes[1], pair.words[0] % 32, place, cta.own_place(4 * pair.words[1])));
+          ptx_name(access.instruction), io::counted(access.bytes, "byte"), lanes_count(access),
+          use.wavefronts, use.wavefronts - use.minimum, limit, limit == 1 ? "is" : "are",
+          pair.lanes[0], pair.lanes[1], pair.words[0] % 32, place,
+          cta.own_place(4 * pair.words[1])));
 }
 
 /// Reports an access to global memory that touches more sectors than Limits::excess_sectors beyond
@@ -99,10 +101,10 @@ void report_sectors(Cta& cta, WarpAccess const& access, std::uint64_t const* add
       FindingKind::uncoalesced, access.where, {cta.rank(), access.warp, first}, std::move(buffer),
       place(first),
       fmt::format(
-          "{} of {} bytes by {} touches {} sectors of global memory, {} more than its bytes need, where "
+          "{} of {} by {} touches {} sectors of global memory, {} more than its bytes need, where "
           "{} more {} declared: {}",
-          ptx_name(access.instruction), access.bytes, lanes_count(access), use.touched,
-          use.touched - use.needed, limit, limit == 1 ? "is" : "are", lanes));
+          ptx_name(access.instruction), io::counted(access.bytes, "byte"), lanes_count(access),
+          use.touched, use.touched - use.needed, limit, limit == 1 ? "is" : "are", lanes));
 }
 
 }  // namespace

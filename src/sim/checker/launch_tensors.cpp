@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "tegula/io/text.hpp"
 #include "tegula/layout/text.hpp"
 #include "values/global_tensor.hpp"
 #include "values/place.hpp"
@@ -27,8 +28,8 @@ void check(std::string const& kernel, GlobalTensor const& tensor) {
   };
   if (tensor.name.empty()) refuse("a tensor is described without a name; findings need one");
   if (tensor.element_bits < 8 || tensor.element_bits % 8 != 0)
-    refuse(fmt::format("{} has elements of {} bits; they must have a multiple of 8", tensor.name,
-                       tensor.element_bits));
+    refuse(fmt::format("{} has elements of {}; they must have a multiple of 8", tensor.name,
+                       io::counted(tensor.element_bits, "bit")));
   std::string const layout =
       fmt::format("{} has the layout {}", tensor.name, to_string(tensor.layout));
   if (tensor.layout.has_axes()) refuse(layout + ", of coordinates; its strides must be integers");
@@ -36,8 +37,8 @@ void check(std::string const& kernel, GlobalTensor const& tensor) {
       static_cast<std::size_t>(tensor.layout.leaves() == 0 ? 0 : tensor.layout.rank());
   if (modes == 0 || modes != tensor.modes.size())
     refuse(fmt::format(
-        "{}, of {} modes, and names for {}; it must have at least one mode, and a name for each",
-        layout, modes, tensor.modes.size()));
+        "{}, of {}, and names for {}; it must have at least one mode, and a name for each", layout,
+        io::counted(modes, "mode"), tensor.modes.size()));
   if (std::any_of(tensor.modes.begin(), tensor.modes.end(),
                   [](auto const& mode) { return mode.empty(); }))
     refuse(fmt::format("a mode of {} has an empty name; findings need one", tensor.name));
@@ -167,12 +168,13 @@ LaunchTensors::LaunchTensors(KernelImage const& kernel, AllocationTable const& t
     if (memories.back() == nullptr) {
       Allocation const* const begins = find(table, tensor.address);
       throw std::invalid_argument(fmt::format(
-          "launch of {}: {}, of layout {} and elements of {} bytes, {}", kernel.name, tensor.name,
-          to_string(tensor.layout), element_bytes(tensor),
+          "launch of {}: {}, of layout {} and elements of {}, {}", kernel.name, tensor.name,
+          to_string(tensor.layout), io::counted(element_bytes(tensor), "byte"),
           begins == nullptr
               ? fmt::format("is at {}, in no allocation of this machine", tensor.address)
-              : fmt::format("at byte {} of {}, does not lie in its {} bytes",
-                            begins->offset_of(tensor.address), begins->name, begins->bytes)));
+              : fmt::format("at byte {} of {}, does not lie in its {}",
+                            begins->offset_of(tensor.address), begins->name,
+                            io::counted(begins->bytes, "byte"))));
     }
   }
   for (std::size_t i = 0; i < memories.size(); ++i) {
@@ -225,11 +227,12 @@ std::vector<Finding> LaunchTensors::not_covered(
     f.buffer = memory->name;
     std::vector<std::int64_t> const coordinate = coordinate_of(layout, first);
     f.coordinate = memory->place(memory->offset_of(address(first)));
-    std::string const rest = missing == 1 ? fmt::format("one of {} elements", size)
-                             : missing == size
-                                 ? fmt::format("nor any other of its {} elements", size)
-                                 : fmt::format("nor {} other{} of its {} elements", missing - 1,
-                                               missing == 2 ? "" : "s", size);
+    std::string const elements = io::counted(size, "element");
+    std::string const rest =
+        missing == 1 ? "one of " + elements
+        : missing == size
+            ? "nor any other of its " + elements
+            : fmt::format("nor {} of its {}", io::counted(missing - 1, "other"), elements);
     f.message = fmt::format("nobody {} {}, {}: the launch is to {} them all",
                             read ? "reads" : "writes", f.coordinate, rest, read ? "read" : "write");
     if (auto const beside = covered_beside(

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "checker/checker.hpp"
+#include "tegula/io/text.hpp"
 #include "values/place.hpp"
 
 /// Mbarriers: what their arrivals release and their waits acquire, and whether their init is known
@@ -177,9 +178,9 @@ void Checker::check_waits(Cta& cta, MbarrierState const& mbarrier) {
   OfMbarrier const& own = of(cta, mbarrier);
   if (int const threads = uncounted_arrivals(own, mbarrier.count); threads > 0)
     order = fmt::format(
-        "its init ({}) counts {} arrival{}, and {} threads have arrived in phases {} and {} ({}), the later without "
+        "its init ({}) counts {}, and {} threads have arrived in phases {} and {} ({}), the later without "
         "having waited for the former: a count of all that arrive in a phase would order them",
-        place_text(mbarrier.init), mbarrier.count, mbarrier.count == 1 ? "" : "s", threads, phase,
+        place_text(mbarrier.init), io::counted(mbarrier.count, "arrival"), threads, phase,
         phase + 1, place_text(own.arrivals.where));
   cta.report(
       FindingKind::mbarrier_misuse, late->where, who, cta.buffer_name(mbarrier.address), text,

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "checker/checker.hpp"
+#include "tegula/io/text.hpp"
 #include "values/place.hpp"
 
 /// Loads and stores of shared memory, held against the state of its bytes and against each other.
@@ -244,11 +245,11 @@ Checker::Pending Checker::pending_write(Cta const& cta, std::uint32_t address) {
           ? "a wait for the mbarrier of the cp.async.mbarrier.arrive that follows it, for a phase that counts that arrival, would order them"
       : issuer->async.left_by_wait(*copy)
           ? fmt::format(
-                "its cp.async.wait_group ({}) leaves the latest {} group{} in flight, and this is of {}: a "
+                "its cp.async.wait_group ({}) leaves the latest {} in flight, and this is of {}: a "
                 "cp.async.commit_group for each stage, also where nothing is copied, or a cp.async.wait_group {} would "
                 "order them",
-                place_text(issuer->async.waited.where), issuer->async.waited.left,
-                issuer->async.waited.left == 1 ? "" : "s",
+                place_text(issuer->async.waited.where),
+                io::counted(issuer->async.waited.left, "group"),
                 issuer->async.waited.left == 1 ? "it" : "them", waits)
           : fmt::format("{}a cp.async.wait_group {} would order them", commit, waits)};
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "explore/exploring.hpp"
+#include "tegula/io/text.hpp"
 #include "values/mix.hpp"
 #include "values/place.hpp"
 
@@ -245,8 +246,8 @@ std::string Exploration::text() const {
   char const* const which = complete ? orders == 1 ? "the only" : "all" : "the first";
   std::string text =
       fmt::format("{}: {}{} {} of {}, in {}: {}\n", kernel, which,
-                  orders == 1 ? "" : fmt::format(" {}", orders), orders == 1 ? "order" : "orders",
-                  of, executions == 1 ? "one execution" : fmt::format("{} executions", executions),
+                  orders == 1 ? "" : fmt::format(" {}", orders), io::noun(orders, "order"), of,
+                  executions == 1 ? "one execution" : fmt::format("{} executions", executions),
                   findings.empty() ? "clean" : fmt::format("{} found", findings.size()));
   for (ExploredFinding const& found : findings)
     text +=

@@ -2,6 +2,7 @@
 
 #include "isa/perform.hpp"
 #include "isa/warp.hpp"
+#include "tegula/io/text.hpp"
 
 /// The sixteen barriers of a CTA; its coordinates; trap.
 namespace tegula::sim {
@@ -18,8 +19,8 @@ void bar(Cta& cta, Instruction instruction, int id, int threads, SourceLocation 
     cta.fail(
         FindingKind::invalid_operand, where, cta.here(),
         fmt::format(
-            "{} on barrier {} counts {} threads: the count must be a multiple of 32, at least 32 and at most the CTA's {}",
-            ptx_name(instruction), id, threads, cta.threads()));
+            "{} on barrier {} counts {}: the count must be a multiple of 32, at least 32 and at most the CTA's {}",
+            ptx_name(instruction), id, io::counted(threads, "thread"), cta.threads()));
   }
   if (!cta.meet(instruction,
                 static_cast<std::uint32_t>(id) << 16 | static_cast<std::uint32_t>(threads),

@@ -9,6 +9,7 @@
 
 #include "isa/combine.hpp"
 #include "isa/perform.hpp"
+#include "tegula/io/text.hpp"
 #include "values/place.hpp"
 
 /// What the CTAs of a cluster do together: their barrier, and shared memory of one another.
@@ -106,9 +107,9 @@ void check_aligned(Cta const& cta, Cta& of, Instruction instruction, std::uint32
   if (address % alignment == 0) return;
   of.report(
       FindingKind::misaligned, where, cta.here(), of.buffer_name(address), of.shared_place(address),
-      fmt::format("{} of {} bytes at shared address {:#x}, {} bytes past a multiple of {}: {}",
-                  ptx_name(instruction), bytes, address, address % alignment, alignment,
-                  of.shared_place(address)));
+      fmt::format("{} of {} at shared address {:#x}, {} past a multiple of {}: {}",
+                  ptx_name(instruction), io::counted(bytes, "byte"), address,
+                  io::counted(address % alignment, "byte"), alignment, of.shared_place(address)));
 }
 
 void arrive_at_cluster(Cta& cta, bool relaxed, SourceLocation where) {
@@ -175,7 +176,7 @@ void st_async(std::uint32_t address, void const* value, int bytes, std::uint32_t
   Cta& cta = current_cta();
   if (bytes != 4 && bytes != 8 && bytes != 16) {
     cta.fail(FindingKind::invalid_operand, where, cta.here(),
-             fmt::format("st.async of {} bytes: it stores 4, 8 or 16", bytes));
+             fmt::format("st.async of {}: it stores 4, 8 or 16", io::counted(bytes, "byte")));
   }
   Destination const to = destination(cta, Instruction::st_async, address, mbarrier, where);
   cta.note(Instruction::st_async, where, {bytes, to.address});
@@ -212,8 +213,8 @@ void bulk_copy_cluster(std::uint32_t dst, std::uint32_t src, int bytes, std::uin
   auto const n = static_cast<std::uint32_t>(bytes);
   if (bytes <= 0 || n % alignment != 0) {
     cta.fail(FindingKind::invalid_operand, where, cta.here(),
-             fmt::format("{} of {} bytes: it copies a multiple of {}", ptx_name(instruction), bytes,
-                         alignment));
+             fmt::format("{} of {}: it copies a multiple of {}", ptx_name(instruction),
+                         io::counted(bytes, "byte"), alignment));
   }
   Cta* const from = cta.target(instruction, src, where);
   Destination const to = destination(cta, instruction, dst, mbarrier, where);

@@ -9,6 +9,7 @@
 #include "isa/current_cta.hpp"
 #include "machine/cluster.hpp"
 #include "machine/pending_clusters.hpp"
+#include "tegula/io/text.hpp"
 #include "tegula/sim/hooks.hpp"
 #include "values/place.hpp"
 
@@ -58,8 +59,9 @@ void check(Cta& cta, Instruction instruction, std::uint32_t response, SourceLoca
                          ptx_name(instruction), spec.compute_capability));
   if (response % kBytes != 0)
     cta.fail(FindingKind::misaligned, where, cta.here(),
-             fmt::format("{} of an answer at shared address {:#x}, {} bytes past a multiple of {}",
-                         ptx_name(instruction), response, response % kBytes, kBytes));
+             fmt::format("{} of an answer at shared address {:#x}, {} past a multiple of {}",
+                         ptx_name(instruction), response, io::counted(response % kBytes, "byte"),
+                         kBytes));
 }
 
 /// A cluster that will not start. Where completion is random, now and then there is none though

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "isa/perform.hpp"
+#include "tegula/io/text.hpp"
 
 /// cp.async: issue, groups and waits. How a copy lands is the machine's (machine/async_copies.cpp).
 namespace tegula::sim {
@@ -19,10 +20,9 @@ void cp_async(std::uint32_t destination, void const* source, int bytes, int sour
   cta.note(Instruction::cp_async, where, {bytes, destination, source_bytes, source});
   std::uint32_t const n = static_cast<std::uint32_t>(bytes);
   if (destination % n != 0) {
-    cta.report(
-        FindingKind::misaligned, where, cta.here(), "", "",
-        fmt::format("cp.async of {} bytes to shared address {:#x}, {} bytes past a multiple of {}",
-                    bytes, destination, destination % n, bytes));
+    cta.report(FindingKind::misaligned, where, cta.here(), "", "",
+               fmt::format("cp.async of {} bytes to shared address {:#x}, {} past a multiple of {}",
+                           bytes, destination, io::counted(destination % n, "byte"), bytes));
   }
   if (!cta.shared().contains(destination, n)) {
     cta.out_of_shared(Instruction::cp_async, destination, n, where, cta.here());

@@ -14,6 +14,7 @@
 #include "isa/shared_operand.hpp"
 #include "isa/tensor_containers.hpp"
 #include "tegula/arch/tcgen05_descriptor.hpp"
+#include "tegula/io/text.hpp"
 #include "tegula/layout/refuse.hpp"
 #include "tegula/sim/arithmetic.hpp"
 #include "values/place.hpp"
@@ -241,8 +242,8 @@ bool check_zero_columns(Cta& cta, MmaSpec const& op, std::uint64_t bits, SourceL
   for (int part = 0; part < column_parts(op); ++part) {
     int const first = static_cast<int>(bits >> ((bits >> (32 + part) & 1) != 0 ? 40 : 48) & 255);
     if (static_cast<int>(bits >> 8 * part & 255) > first)
-      return invalid(fmt::format("part {} leaves out {} columns of a run of {}", part,
-                                 bits >> 8 * part & 255, first + 1));
+      return invalid(fmt::format("part {} leaves out {} of a run of {}", part,
+                                 io::counted(bits >> 8 * part & 255, "column"), first + 1));
   }
   return true;
 }

@@ -8,6 +8,7 @@
 
 #include "isa/perform.hpp"
 #include "isa/tcgen05.hpp"
+#include "tegula/io/text.hpp"
 #include "values/place.hpp"
 
 /// Tensor memory: allocation, and loads and stores by warps, which are in flight until the warp
@@ -59,9 +60,10 @@ bool is_size(int columns) {
 }
 
 void fail_size(Cta& cta, Instruction instruction, int columns, SourceLocation where) {
-  cta.fail(FindingKind::invalid_operand, where, cta.here(-1),
-           fmt::format("{} of {} columns: their number is a power of two from {} to {}",
-                       ptx_name(instruction), columns, kLeastTensorColumns, kTensorColumns));
+  cta.fail(
+      FindingKind::invalid_operand, where, cta.here(-1),
+      fmt::format("{} of {}: their number is a power of two from {} to {}", ptx_name(instruction),
+                  io::counted(columns, "column"), kLeastTensorColumns, kTensorColumns));
 }
 
 /// A tcgen05.ld or st: 32 threads' registers, and where they lie in tensor memory.
@@ -293,8 +295,8 @@ void tcgen05_dealloc(std::uint32_t address, int columns, int ctas, SourceLocatio
       why = fmt::format("where tcgen05.alloc ({}) gave {} from {} on: free the whole of it",
                         place_text(own->where), own->columns, own->column);
     cta.report(FindingKind::tensor_memory_misuse, where, cta.here(-1), "", "",
-               fmt::format("tcgen05.dealloc of {} columns of tensor memory from {} on, {}", columns,
-                           column, why));
+               fmt::format("tcgen05.dealloc of {} of tensor memory from {} on, {}",
+                           io::counted(columns, "column"), column, why));
   }
   cta.release(kFullWarp, where, instruction);
 }

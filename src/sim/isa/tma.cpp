@@ -13,6 +13,7 @@
 #include "machine/cluster.hpp"
 #include "machine/cta.hpp"
 #include "machine/in_flight.hpp"
+#include "tegula/io/text.hpp"
 #include "tegula/sim/hooks.hpp"
 #include "tegula/sim/tensor_map.hpp"
 #include "values/box_walk.hpp"
@@ -46,10 +47,10 @@ GlobalBox in_global_memory(Cta& cta, Instruction instruction, BoxWalk const& box
       memory = found;
       return;
     }
-    std::string const place = found == nullptr
-                                  ? "in no allocation"
-                                  : fmt::format("at byte {} of {}, which has {} bytes",
-                                                found->offset_of(first), found->name, found->bytes);
+    std::string const place =
+        found == nullptr ? "in no allocation"
+                         : fmt::format("at byte {} of {}, which has {}", found->offset_of(first),
+                                       found->name, io::counted(found->bytes, "byte"));
     cta.fail(
         FindingKind::out_of_bounds, where, cta.here(),
         fmt::format("{} of a box whose row at {} of the tensor lies {}{}", ptx_name(instruction),
@@ -89,9 +90,9 @@ void check_aligned(Cta& cta, Instruction instruction, std::uint32_t address,
                    std::uint32_t alignment, SourceLocation where) {
   if (address % alignment == 0) return;
   cta.fail(FindingKind::misaligned, where, cta.here(),
-           fmt::format("{} at shared address {:#x}, {} bytes past a multiple of {}: {}",
-                       ptx_name(instruction), address, address % alignment, alignment,
-                       cta.shared_place(address)));
+           fmt::format("{} at shared address {:#x}, {} past a multiple of {}: {}",
+                       ptx_name(instruction), address, io::counted(address % alignment, "byte"),
+                       alignment, cta.shared_place(address)));
 }
 
 /// How an instruction names what it moves.
@@ -133,8 +134,8 @@ BoxWalk box_of(Cta& cta, Instruction instruction, TensorMap const& map, TmaMode 
   if (mode == TmaMode::rows) check_rows(cta, instruction, *description, where);
   if (mode == TmaMode::tile && rank != description->rank) {
     cta.fail(FindingKind::invalid_operand, where, cta.here(),
-             fmt::format("{} is given {} coordinates for a tensor of rank {}",
-                         ptx_name(instruction), rank, description->rank));
+             fmt::format("{} is given {} for a tensor of rank {}", ptx_name(instruction),
+                         io::counted(rank, "coordinate"), description->rank));
   }
   std::int64_t const first = std::int64_t{coordinate[0]} * bits(description->dtype) / 8;
   if (first % kRowAlignment != 0) {
@@ -179,13 +180,13 @@ BoxWalk one_row(Cta& cta, Instruction instruction, void const* address, int byte
   auto const misfit = reinterpret_cast<std::uintptr_t>(address) % kBulkAlignment;
   if (bytes < 0 || bytes % static_cast<int>(kBulkAlignment) != 0) {
     cta.fail(FindingKind::invalid_operand, where, cta.here(),
-             fmt::format("{} of {} bytes: it copies a multiple of {}", ptx_name(instruction), bytes,
-                         kBulkAlignment));
+             fmt::format("{} of {}: it copies a multiple of {}", ptx_name(instruction),
+                         io::counted(bytes, "byte"), kBulkAlignment));
   }
   if (misfit != 0) {
     cta.fail(FindingKind::misaligned, where, cta.here(),
-             fmt::format("{} at global address {}, {} bytes past a multiple of {}",
-                         ptx_name(instruction), address, misfit, kBulkAlignment));
+             fmt::format("{} at global address {}, {} past a multiple of {}", ptx_name(instruction),
+                         address, io::counted(misfit, "byte"), kBulkAlignment));
   }
   TensorMapDescription row;
   row.dtype = DType::u8;

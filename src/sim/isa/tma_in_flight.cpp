@@ -12,6 +12,7 @@
 #include "isa/tma_reduction.hpp"
 #include "machine/cluster.hpp"
 #include "machine/cta.hpp"
+#include "tegula/io/text.hpp"
 #include "values/instruction.hpp"
 
 namespace tegula::sim {
@@ -251,11 +252,11 @@ class Store final : public InFlight {
     cluster.cta(cta).report(
         FindingKind::out_of_bounds, where, {cta, thread / 32, thread % 32}, memory_->name, place,
         fmt::format(
-            "{} writes {} bytes beyond {}, the tensor's last along axis 0, at {}, {}: it clips axis 0 at "
+            "{} writes {} beyond {}, the tensor's last along axis 0, at {}, {}: it clips axis 0 at "
             "multiples of 16 bytes, not at elements",
-            ptx_name(instruction), end - first,
+            ptx_name(instruction), io::counted(end - first, "byte"),
             text_of(row, box_.element_of(row.end - 1), box_.map().rank), place,
-            outside ? fmt::format("which has {} bytes", memory_->bytes)
+            outside ? "which has " + io::counted(memory_->bytes, "byte")
                     : "over what was written there before"));
   }
 

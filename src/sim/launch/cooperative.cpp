@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "tegula/io/text.hpp"
 #include "values/place.hpp"
 
 namespace tegula::sim {
@@ -63,10 +64,10 @@ void check_cooperative(KernelImage const& kernel, Dim3 grid, Options const& opti
   Resident const most = resident(kernel, spec);
   if (ctas > multiprocessors * most.ctas) {
     throw std::invalid_argument(fmt::format(
-        "launch of {}: a cooperative launch of {} CTAs; the simulated GPU, an sm_{}, holds {} at once: {} on each of "
-        "its {} multiprocessors, by {}",
-        kernel.name, ctas, spec.compute_capability, multiprocessors * most.ctas, most.ctas,
-        multiprocessors, most.by));
+        "launch of {}: a cooperative launch of {}; the simulated GPU, an sm_{}, holds {} at once: {} on each of "
+        "its {}, by {}",
+        kernel.name, io::counted(ctas, "CTA"), spec.compute_capability, multiprocessors * most.ctas,
+        most.ctas, io::counted(multiprocessors, "multiprocessor"), most.by));
   }
   if (ctas * kernel.threads > kMostThreads) {
     throw std::invalid_argument(fmt::format(

@@ -26,6 +26,7 @@
 #include "machine/stack_overflow.hpp"
 #include "machine/turn_keeper.hpp"
 #include "mutation/mutation.hpp"
+#include "tegula/io/text.hpp"
 #include "tegula/sim/arithmetic.hpp"
 #include "values/place.hpp"
 
@@ -113,8 +114,8 @@ void check_launch(KernelImage const& kernel, Dim3 grid, Generation generation) {
   }
   if (kernel.threads < 32 || kernel.threads > 1024 || kernel.threads % 32 != 0) {
     throw std::invalid_argument(
-        fmt::format("launch of {}: {} threads; a CTA has a multiple of 32, from 32 to 1024",
-                    kernel.name, kernel.threads));
+        fmt::format("launch of {}: {}; a CTA has a multiple of 32, from 32 to 1024", kernel.name,
+                    io::counted(kernel.threads, "thread")));
   }
   Dim3 const cluster = kernel.cluster;
   if (cluster.x < 1 || cluster.y < 1 || cluster.z < 1 ||

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "machine/cluster.hpp"
+#include "tegula/io/text.hpp"
 #include "values/place.hpp"
 
 /// The barrier of a cluster, and addresses of shared memory of a peer.
@@ -68,8 +69,8 @@ void Cluster::complete_barrier_if_due() {
 }
 
 std::string Cluster::barrier_text() const {
-  return fmt::format("where {} of {} warps have arrived", barrier_.live - barrier_.pending,
-                     barrier_.live);
+  return fmt::format("where {} of {} have arrived", barrier_.live - barrier_.pending,
+                     io::counted(barrier_.live, "warp"));
 }
 
 }  // namespace tegula::sim

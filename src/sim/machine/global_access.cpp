@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "machine/cluster.hpp"
+#include "tegula/io/text.hpp"
 
 /// Accesses of threads to global memory.
 namespace tegula::sim {
@@ -31,18 +32,18 @@ bool Cta::global_access(Instruction instruction, void const* address, int bytes,
   if (memory == nullptr || !memory->contains(address, n)) [[unlikely]] {
     Allocation const* const near =
         memory != nullptr ? memory : find_near(*launch_->global, address);
+    std::string const access =
+        fmt::format("{} of {}", ptx_name(instruction), io::counted(bytes, "byte"));
     std::string text;
     if (near == nullptr) {
-      text = fmt::format("{} of {} bytes at {}, which is in no allocation", ptx_name(instruction),
-                         bytes, address);
+      text = fmt::format("{} at {}, which is in no allocation", access, address);
     } else if (address >= static_cast<void const*>(near->base)) {
-      text =
-          fmt::format("{} of {} bytes at byte {} of {}, which has {} bytes", ptx_name(instruction),
-                      bytes, near->offset_of(address), near->name, near->bytes);
+      text = fmt::format("{} at byte {} of {}, which has {}", access, near->offset_of(address),
+                         near->name, io::counted(near->bytes, "byte"));
     } else {
-      text =
-          fmt::format("{} of {} bytes, {} bytes before the start of {}", ptx_name(instruction),
-                      bytes, near->base - static_cast<unsigned char const*>(address), near->name);
+      text = fmt::format(
+          "{}, {} before the start of {}", access,
+          io::counted(near->base - static_cast<unsigned char const*>(address), "byte"), near->name);
     }
     report(FindingKind::out_of_bounds, where, here(), near != nullptr ? near->name : "", "",
            std::move(text));
@@ -52,8 +53,9 @@ bool Cta::global_access(Instruction instruction, void const* address, int bytes,
   if (reinterpret_cast<std::uintptr_t>(address) % static_cast<std::uintptr_t>(alignment) != 0)
       [[unlikely]] {
     report(FindingKind::misaligned, where, here(), memory->name, memory->place(offset),
-           fmt::format("{} of {} bytes at byte {} of {}, whose address is no multiple of {}",
-                       ptx_name(instruction), bytes, offset, memory->name, alignment));
+           fmt::format("{} of {} at byte {} of {}, whose address is no multiple of {}",
+                       ptx_name(instruction), io::counted(bytes, "byte"), offset, memory->name,
+                       alignment));
   }
   if (!check_) return true;
   observers().global_accessed(*this, {instruction, access, memory, offset, n, where});

@@ -8,6 +8,7 @@
 #include <new>
 #include <stdexcept>
 
+#include "tegula/io/text.hpp"
 #include "values/global_tensor.hpp"
 
 namespace tegula::sim {
@@ -107,9 +108,9 @@ std::shared_ptr<Allocation> GlobalMemory::at(char const* operation, void const* 
   }
   Allocation const* const begins = find(*current, pointer);
   if (begins != nullptr) {
-    throw std::invalid_argument(
-        fmt::format("{}: {} bytes from byte {} of {} go beyond its {} bytes", operation, n,
-                    begins->offset_of(pointer), begins->name, begins->bytes));
+    throw std::invalid_argument(fmt::format(
+        "{}: {} from byte {} of {} on would go beyond its {}", operation, io::counted(n, "byte"),
+        begins->offset_of(pointer), begins->name, io::counted(begins->bytes, "byte")));
   }
   throw std::invalid_argument(
       fmt::format("{}: {} is not in global memory of this machine", operation, pointer));

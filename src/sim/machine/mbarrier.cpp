@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "machine/cluster.hpp"
+#include "tegula/io/text.hpp"
 #include "values/place.hpp"
 
 /// Mbarriers: PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier". A phase
@@ -19,12 +20,12 @@ namespace {
 std::string lacking(MbarrierState const& mbarrier) {
   std::string text;
   if (mbarrier.pending != 0)
-    text = fmt::format("{} of {} arrivals", mbarrier.pending, mbarrier.count);
-  if (mbarrier.tx > 0) text += fmt::format("{}{} bytes", text.empty() ? "" : " and ", mbarrier.tx);
+    text = fmt::format("{} of {}", mbarrier.pending, io::counted(mbarrier.count, "arrival"));
+  if (mbarrier.tx > 0) text += (text.empty() ? "" : " and ") + io::counted(mbarrier.tx, "byte");
   text = text.empty() ? "" : "which lacks " + text;
   if (mbarrier.tx < 0)
-    text += fmt::format("{} {} bytes more than it expects", text.empty() ? "which has" : " and has",
-                        -mbarrier.tx);
+    text += fmt::format("{} {} more than it expects", text.empty() ? "which has" : " and has",
+                        io::counted(-mbarrier.tx, "byte"));
   if (mbarrier.pending != 0 && mbarrier.adds.line != 0)
     text += fmt::format(
         ": a cp.async.mbarrier.arrive ({}) makes an arrival that it has added to the count, and "
@@ -70,10 +71,10 @@ bool Cta::check_mbarrier_address(Instruction instruction, std::uint32_t address,
     return false;
   }
   if (address % 8 != 0) {
-    report(
-        FindingKind::misaligned, where, here(), buffer_name(address), shared_place(address),
-        fmt::format("{} on an mbarrier at shared address {:#x}, {} bytes past a multiple of 8: {}",
-                    ptx_name(instruction), address, address % 8, shared_place(address)));
+    report(FindingKind::misaligned, where, here(), buffer_name(address), shared_place(address),
+           fmt::format("{} on an mbarrier at shared address {:#x}, {} past a multiple of 8: {}",
+                       ptx_name(instruction), address, io::counted(address % 8, "byte"),
+                       shared_place(address)));
     return false;
   }
   return true;
@@ -134,9 +135,10 @@ void Cta::expect_tx(Instruction instruction, MbarrierState& mbarrier, std::int64
     report(
         FindingKind::mbarrier_misuse, where, here(), buffer_name(mbarrier.address),
         shared_place(mbarrier.address),
-        fmt::format("{} of {} bytes on {} when the phase has had its arrivals, and what it "
+        fmt::format("{} of {} on {} when the phase has had its arrivals, and what it "
                     "expects is in flight: the phase may be over before",
-                    ptx_name(instruction), bytes, shared_place(mbarrier.address)),
+                    ptx_name(instruction), io::counted(bytes, "byte"),
+                    shared_place(mbarrier.address)),
         {{}, {-1, -1, -1}, "the expect_tx before the last arrival of the phase would order them"});
   }
   mbarrier.tx += bytes;
@@ -177,15 +179,16 @@ bool Cta::too_many(Instruction instruction, MbarrierState const& mbarrier, int c
   std::string const message =
       mbarrier.pending == 0
           ? fmt::format(
-                "{} on {}, which has had the {} of a phase that its init ({}) says (it waits for {} "
-                "bytes): its count is too small, or this arrival is one too many",
+                "{} on {}, which has had the {} of a phase that its init ({}) says (it waits for {}): "
+                "its count is too small, or this arrival is one too many",
                 ptx_name(instruction), place,
                 mbarrier.count == 1 ? "one arrival" : fmt::format("{} arrivals", mbarrier.count),
-                init, mbarrier.tx)
+                init, io::counted(mbarrier.tx, "byte"))
           : fmt::format(
-                "{} counts {} arrivals on {}, whose phase lacks {} of the {} that its init ({}) says: "
+                "{} counts {} on {}, whose phase lacks {} of the {} that its init ({}) says: "
                 "it takes no more than these",
-                ptx_name(instruction), count, place, mbarrier.pending, mbarrier.count, init);
+                ptx_name(instruction), io::counted(count, "arrival"), place, mbarrier.pending,
+                mbarrier.count, init);
   report(FindingKind::mbarrier_misuse, where, who, buffer_name(mbarrier.address), place, message,
          mbarrier.init);
   return true;
@@ -346,8 +349,8 @@ void Cta::mbarrier_waiters(std::vector<std::string>& clauses) const {
     std::int64_t const more =
         cluster_.in_flight().bytes_for(rank_, mbarrier->address) - mbarrier->tx;
     if (more > 0 && mbarrier->waiters.empty())
-      clauses.push_back(fmt::format("mbarrier {} gets {} bytes more than it expects",
-                                    own_place(mbarrier->address), more));
+      clauses.push_back(fmt::format("mbarrier {} gets {} more than it expects",
+                                    own_place(mbarrier->address), io::counted(more, "byte")));
   }
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "machine/cluster.hpp"
+#include "tegula/io/text.hpp"
 #include "values/place.hpp"
 
 /// Accesses of a CTA's threads to its shared memory, and what findings call its places.
@@ -49,9 +50,9 @@ void Cta::out_of_shared(Instruction instruction, std::uint32_t address, std::uin
   report(
       FindingKind::out_of_bounds, where, who, "", "",
       fmt::format(
-          "{} of {} bytes at shared address {:#x} lies outside of the CTA's {} bytes of shared memory, {:#x} to {:#x}",
-          ptx_name(instruction), bytes, address, shared_.bytes(), kSharedBase,
-          kSharedBase + shared_.bytes()));
+          "{} of {} at shared address {:#x} lies outside of the CTA's {} of shared memory, {:#x} to {:#x}",
+          ptx_name(instruction), io::counted(bytes, "byte"), address,
+          io::counted(shared_.bytes(), "byte"), kSharedBase, kSharedBase + shared_.bytes()));
 }
 
 /// Reports an access that is misaligned or out of bounds; false where it must not be performed.
@@ -64,9 +65,9 @@ bool Cta::in_bounds(Instruction instruction, std::uint32_t address, int bytes, S
   }
   if (address % n != 0) {
     report(FindingKind::misaligned, where, here(lane), buffer_name(address), shared_place(address),
-           fmt::format("{} of {} bytes at shared address {:#x}, {} bytes past a multiple of {}: {}",
-                       ptx_name(instruction), bytes, address, address % n, bytes,
-                       shared_place(address)));
+           fmt::format("{} of {} at shared address {:#x}, {} past a multiple of {}: {}",
+                       ptx_name(instruction), io::counted(bytes, "byte"), address,
+                       io::counted(address % n, "byte"), bytes, shared_place(address)));
   }
   return true;
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "tegula/io/text.hpp"
 #include "tegula/sim/tensor_map.hpp"
 
 namespace tegula::sim {
@@ -43,8 +44,8 @@ std::optional<std::string> refusal_of_unpacked(TensorMapDescription const& d) {
   for (int axis = 1; axis < d.rank; ++axis) {
     std::int64_t const stride = d.strides[static_cast<std::size_t>(axis) - 1];
     if (stride % bytes != 0)
-      return sentence("strides[{}], of axis {}, is {} bytes; of {} it must be a multiple of {}",
-                      axis - 1, axis, stride, to_string(d.dtype), bytes);
+      return sentence("strides[{}], of axis {}, is {}; of {} it must be a multiple of {}", axis - 1,
+                      axis, io::counted(stride, "byte"), to_string(d.dtype), bytes);
   }
   if (d.swizzle != TmaSwizzle::none && span_bytes(d.swizzle) != elements)
     return sentence("swizzle is {}; of {} it must be none, or of 128 bytes", to_string(d.swizzle),
@@ -67,8 +68,8 @@ std::optional<std::string> refusal(TensorMapDescription const& d) {
   if (d.address == nullptr)
     return sentence("address is null; it must be that of a tensor in global memory");
   if (address % 16 != 0)
-    return sentence("address is {}, {} bytes past a multiple of 16; it must be a multiple of 16",
-                    d.address, address % 16);
+    return sentence("address is {}, {} past a multiple of 16; it must be a multiple of 16",
+                    d.address, io::counted(address % 16, "byte"));
   std::int64_t const element = unpacks ? 1 : bits(d.dtype) / 8;  // in shared memory
   for (int axis = 0; axis < d.rank; ++axis) {
     auto const i = static_cast<std::size_t>(axis);
@@ -85,8 +86,8 @@ std::optional<std::string> refusal(TensorMapDescription const& d) {
           "strides[{}], of axis {}, is {} bytes; it must be less than 2^40 and not negative",
           axis - 1, axis, stride);
     if (stride % 16 != 0)
-      return sentence("strides[{}], of axis {}, is {} bytes; it must be a multiple of 16", axis - 1,
-                      axis, stride);
+      return sentence("strides[{}], of axis {}, is {}; it must be a multiple of 16", axis - 1, axis,
+                      io::counted(stride, "byte"));
   }
   // Not in the driver's documentation; cuTensorMapEncodeTiled of driver 580.159.04 refuses more.
   constexpr std::int64_t most_bytes = 228 * 1024;
@@ -98,12 +99,13 @@ std::optional<std::string> refusal(TensorMapDescription const& d) {
                     to_string(d.dtype), bytes, most_bytes);
   std::int64_t const row = d.box[0] * element;
   if (row % 16 != 0)
-    return sentence("box[0] is {} elements of {}, {} bytes; it must be a multiple of 16 bytes",
-                    d.box[0], to_string(d.dtype), row);
+    return sentence("box[0] is {} of {}, {}; it must be a multiple of 16 bytes",
+                    io::counted(d.box[0], "element"), to_string(d.dtype), io::counted(row, "byte"));
   if (d.swizzle != TmaSwizzle::none && row > span_bytes(d.swizzle))
     return sentence(
-        "box[0] is {} elements of {}, {} bytes; under a swizzle of {} it must be at most {} bytes",
-        d.box[0], to_string(d.dtype), row, to_string(d.swizzle), span_bytes(d.swizzle));
+        "box[0] is {} of {}, {} bytes; under a swizzle of {} it must be at most {} bytes",
+        io::counted(d.box[0], "element"), to_string(d.dtype), row, to_string(d.swizzle),
+        span_bytes(d.swizzle));
   if (d.fill == TmaFill::nans && !is_floating_point(d.dtype))
     return sentence("fill is nans for {}; it must be zeros but for f64, f32, tf32, f16 and bf16",
                     to_string(d.dtype));

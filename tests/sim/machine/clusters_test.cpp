@@ -494,7 +494,7 @@ TEST(ClusterDeadlock, NamesWhoWaitsInWhichCta) {
             at(OneCtaMissing::line) +
             ", where 2 of 4 warps have arrived; in CTA 1 of the cluster, warps 0-1 wait at mbarrier element 0 of full");
     EXPECT_SAYS(
-        f, at(OneCtaMissing::line + 2) + " for the phase of parity 0, which lacks 1 of 1 arrivals");
+        f, at(OneCtaMissing::line + 2) + " for the phase of parity 0, which lacks 1 of 1 arrival");
   });
 }
 

@@ -47,7 +47,7 @@ TEST(GlobalMemory, RefusesWhatIsNotItsOwn) {
   auto* const p = static_cast<char*>(machine.allocate(64, "weights"));
   char host[8] = {};
   EXPECT_EQ(sentence<std::invalid_argument>([&] { machine.upload(p + 60, host, 8); }),
-            "upload: 8 bytes from byte 60 of weights go beyond its 64 bytes");
+            "upload: 8 bytes from byte 60 of weights on would go beyond its 64 bytes");
   EXPECT_NE(sentence<std::invalid_argument>([&] {
               machine.download(host, host, 8);
             }).find("is not in global memory of this machine"),
