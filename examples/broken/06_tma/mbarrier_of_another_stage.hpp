@@ -37,6 +37,6 @@ struct mbarrier_of_another_stage : Kernel<64> {
 //     (06_tma/mbarrier_of_another_stage.hpp:25) for the phase of parity 0, which lacks 1024 bytes;
 //     lane 0 of warp 0 waits at mbarrier element 1 of empty
 //     (06_tma/mbarrier_of_another_stage.hpp:20) for the phase of parity 0, which lacks 1 of 1
-//     arrivals; mbarrier element 0 of full gets 1024 bytes more than it expects
+//     arrival; mbarrier element 0 of full gets 1024 bytes more than it expects
 
 }  // namespace tegula::broken

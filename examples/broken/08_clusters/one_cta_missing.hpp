@@ -29,6 +29,6 @@ struct one_cta_missing : Kernel<32> {
 //     of the cluster, warp 0 waits at the cluster's barrier (08_clusters/one_cta_missing.hpp:22),
 //     where 1 of 2 warps have arrived; in CTA 1 of the cluster, warp 0 waits at mbarrier element 0
 //     of full (08_clusters/one_cta_missing.hpp:21) for the phase of parity 0, which lacks 1 of 1
-//     arrivals
+//     arrival
 
 }  // namespace tegula::broken
