@@ -35,9 +35,9 @@ inline float normal(std::mt19937_64& random) {
   return (static_cast<float>(sum) - 2 * 65535.0f) * (1.7320508f / 65535);
 }
 
-/// Values of one head's keys, of `size` values each, that are negative and, from the first key to
-/// the last, `keys` further on, grow in magnitude from 0 to `most`. With equal, positive queries no
-/// score is positive, and from the last key to the first they grow.
+/// Values of one head's `keys` keys of `size` values each. All are negative, and their magnitude
+/// grows from 0 at the first key to `most` at the last. With equal, positive queries no score is
+/// positive, and scores grow from the last key to the first, as blocks of keys are walked.
 struct FallingKeys {
   float most;
   int size, keys;

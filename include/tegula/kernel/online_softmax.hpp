@@ -50,9 +50,9 @@ template <class M, Exponential E, class T = bfloat16, int Lanes = 4> struct Onli
   static constexpr Exponential exponential = E;
   static constexpr float kShift = std::is_same_v<T, float_e4m3> ? 8.0f : 0.0f;
   static constexpr float kSlack = std::is_same_v<T, float_e4m3> ? 0.75f : 8.0f;
-  /// Whether few blocks of keys make a row follow its maximum. Then all that is asked of most
-  /// blocks is whether one of their exponents is above the slack, by half as many instructions as
-  /// maxima take; and the few are dear.
+  /// Whether few blocks of keys make a row follow its maximum. Then a block is asked whether one
+  /// of its exponents is above the slack, by half as many instructions as maxima take. Only where
+  /// one is are maxima computed.
   static constexpr bool follows_rarely = kSlack >= 8.0f;
   static constexpr int rows = count_along<M, 0>;
   static constexpr int columns = count_along<M, 1>;
@@ -99,14 +99,14 @@ template <class M, Exponential E, class T = bfloat16, int Lanes = 4> struct Onli
   /// followed its maximum, or seen no key before: that is the answer, which all lanes share.
   template <int Count = columns>
   TEGULA_DEVICE bool follow_and_exponentiate(Fragment<float, M>& S, float (&factor)[rows]) {
-    bool grown = false;
     if constexpr (follows_rarely) {
+      bool unseen = false;
 #pragma unroll
       for (int r = 0; r < rows; ++r) {
-        grown |= offset[r] == -kInfinity;
+        unseen |= offset[r] == -kInfinity;
         to_exponents(S, r);
       }
-      grown = warp::any(grown || any_above(S, kShift + kSlack));
+      bool const grown = warp::any(unseen || any_above(S, kShift + kSlack));
       if (grown) {
 #pragma unroll
         for (int r = 0; r < rows; ++r) factor[r] = follow_exponents(S, r);
@@ -116,10 +116,11 @@ template <class M, Exponential E, class T = bfloat16, int Lanes = 4> struct Onli
       return grown;
     } else {
       // Where no row's maximum can both be negative and be followed, integers compare scores.
+      bool negative = false;
 #pragma unroll
-      for (int r = 0; r < rows; ++r) grown |= offset[r] < -(kShift + kSlack);
-      return warp::any(grown) ? follow_each<Count, false>(S, factor)
-                              : follow_each<Count, true>(S, factor);
+      for (int r = 0; r < rows; ++r) negative |= offset[r] < -(kShift + kSlack);
+      return warp::any(negative) ? follow_each<Count, false>(S, factor)
+                                 : follow_each<Count, true>(S, factor);
     }
   }
   /// Replaces the columns from `First` on by P, after one of these.
@@ -188,6 +189,7 @@ template <class M, Exponential E, class T = bfloat16, int Lanes = 4> struct Onli
   }
   /// Whether one of a lane's exponents, of whatever row, is above `limit`, which is positive.
   TEGULA_DEVICE static bool any_above(Fragment<float, M> const& exponents, float limit) {
+    static_assert(columns % 2 == 0, "pairs of exponents are compared");
     float part[4] = {};  // side by side, for one maximum waits for the one before it
 #pragma unroll
     for (int i = 0; i + 1 < exponents.size; i += 2)
