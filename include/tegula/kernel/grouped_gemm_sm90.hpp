@@ -291,19 +291,38 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
       ring.wait(state);
       if (!slots.read(state.stage, tile)) break;
       end.begin();
-      accumulate(ring, state, products, tile, tCrC);
+      accumulate(ring, state, products, tile, computes_rows(p, tile, group), tCrC);
       end.store(tCrC, tile);
     }
     end.drain();
   }
 
-  /// tCrC = the CTA's share of the tile's sum: NaN where TMA cannot load the group's columns.
+  /// Whether a consumer multiplies: where any of its rows of the tile are the group's. (By multicast
+  /// its rows come as a copy of their own, which somebody must read; and at the end of a group of k
+  /// both consumers clear a stage.)
+  TEGULA_DEVICE static bool computes_rows(Params const& p, GroupTile const& tile, int consumer) {
+    if (peers > 1 || (k_groups && p.tiles.grouping == Grouping::k)) return true;
+    return tile.m + kWgmmaM * consumer < tile.m_end;
+  }
+
+  /// tCrC = the CTA's share of the tile's sum: NaN where TMA cannot load the group's columns, and
+  /// zeros where none of the rows count, which leaves the tensor core to the other consumer.
   TEGULA_DEVICE static void accumulate(Ring const& ring, typename Ring::State& state,
                                        Products const& products, GroupTile const& tile,
-                                       Accumulator (&tCrC)[waves]) {
+                                       bool computes, Accumulator (&tCrC)[waves]) {
     Steps const steps = steps_of(tile);
     fill(tCrC, 0.0f);
-    products.add_to(tCrC, state, tile, first_column(tile), steps);
+    if (computes) {
+      products.add_to(tCrC, state, tile, first_column(tile), steps);
+    } else {
+#pragma unroll 1
+      for (int step = steps.first; step < steps.last; ++step) {
+        ring.wait(state);
+        warp::sync();  // all lanes have seen the stage full
+        ring.release(state.stage);
+        state.next();
+      }
+    }
     if (steps.count() == 0) {  // a stage with nothing but the tile
       ring.release(state.stage);
       state.next();

@@ -38,6 +38,7 @@ struct PromotionModel {
   double reduction_us = 0.43;          ///< more, where a cluster shares K, ...
   double reduction_tile_us = 0.676;    ///< ... and for each share of 128 accumulators a thread
   double overlap_loss = 0.211;
+  double kept_share = 0.25;  ///< of L2, that a group's A may take to stay there
 };
 
 /// A map of scales, of boxes of `box` rows of one block: (rows, blocks, groups).
@@ -150,13 +151,17 @@ GroupedGemmChoice Traits::predict(GroupedGemmArguments const& arguments,
   cost.total = promoted.launch_us + model.fill_us + longest + cost.epilogue +
                promoted.overlap_loss * (cost.tensor + cost.l2 + cost.dram - longest);
 
-  // The tiles of one round form a block about as high as wide.
+  // The tiles of one round form a block about as high as wide. Where A of a group is small beside
+  // L2, it stays there: then a band has all of the group's rows, and B is read once. (Groups may
+  // have more rows than are expected.)
   double const in_flight =
       std::min<double>(static_cast<double>(resident), static_cast<double>(tiles));
   int const square =
       static_cast<int>(std::lround(std::sqrt(in_flight * c.block_n * c.cluster_n / c.block_m)));
-  choice.band = wanted.band.value_or(
-      std::clamp(square, 1, static_cast<int>(std::min<std::int64_t>(tiles_m, 64))));
+  double const a_of_group = static_cast<double>(rows) * static_cast<double>(depth) * bytes_of(g.in);
+  bool const stays = a_of_group < promoted.kept_share * device.l2_mb * 1e6;
+  choice.band = wanted.band.value_or(static_cast<int>(std::clamp<std::int64_t>(
+      stays ? 2 * tiles_m : square, 1, std::min<std::int64_t>(stays ? 2 * tiles_m : tiles_m, 64))));
   return choice;
 }
 
