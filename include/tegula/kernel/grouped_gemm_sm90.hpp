@@ -297,9 +297,9 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
     end.drain();
   }
 
-  /// Whether a consumer multiplies: where any of its rows of the tile are the group's. (By multicast
-  /// its rows come as a copy of their own, which somebody must read; and at the end of a group of k
-  /// both consumers clear a stage.)
+  /// Whether a consumer multiplies: where any of its rows of the tile are the group's. (By
+  /// multicast its rows come as a copy of their own, which somebody must read; and at the end of a
+  /// group of k both consumers clear a stage.)
   TEGULA_DEVICE static bool computes_rows(Params const& p, GroupTile const& tile, int consumer) {
     if (peers > 1 || (k_groups && p.tiles.grouping == Grouping::k)) return true;
     return tile.m + kWgmmaM * consumer < tile.m_end;
