@@ -36,13 +36,13 @@ SETTLING_RUNS = 6
 
 def kernel_commands(build):
     """(file, command, what the build noted) of every CUDA file of the library that holds tensor-core kernels, slowest first.
-    Not of tests: several of their kernels may share a file."""
+    Not of tests and probes: several of their kernels may share a file."""
     with open(build / "compile_commands.json", encoding="utf-8") as file:
         entries = json.load(file)
     found = []
     for entry in entries:
         command = shlex.split(entry["command"])
-        if not entry["file"].endswith(".cu") or "/Unity/" in entry["file"] or "-o" not in command:
+        if not entry["file"].endswith(".cu") or "/src/device/" not in entry["file"] or "-o" not in command:
             continue
         note = build / (command[command.index("-o") + 1] + ".report.json")
         if not note.exists():

@@ -160,8 +160,8 @@ GroupedGemmChoice Traits::predict(GroupedGemmArguments const& arguments,
       static_cast<int>(std::lround(std::sqrt(in_flight * c.block_n * c.cluster_n / c.block_m)));
   double const a_of_group = static_cast<double>(rows) * static_cast<double>(depth) * bytes_of(g.in);
   bool const stays = a_of_group < promoted.kept_share * device.l2_mb * 1e6;
-  choice.band = wanted.band.value_or(static_cast<int>(std::clamp<std::int64_t>(
-      stays ? 2 * tiles_m : square, 1, std::min<std::int64_t>(stays ? 2 * tiles_m : tiles_m, 64))));
+  std::int64_t const high = stays ? 2 * tiles_m : std::min<std::int64_t>(square, tiles_m);
+  choice.band = wanted.band.value_or(static_cast<int>(std::clamp<std::int64_t>(high, 1, 64)));
   return choice;
 }
 
