@@ -25,13 +25,15 @@ class DeepGemm:
         self.library = ctypes.CDLL(library)
         self.workspace = torch.empty(WORKSPACE, device="cuda", dtype=torch.uint8)
 
-    def launch(self, grouping, m, n, k, groups, a, scale_a, b, scale_b, d, table=None):
+    def launch(self, grouping, m, n, k, groups, a, scale_a, b, scale_b, d, table=None, expected_m=0):
         """A function that computes this, on torch's current stream."""
+        expected = ctypes.c_int.in_dll(self.library, "deep_gemm_expected_m")
         tensors = (a, scale_a, b, scale_b, d, table, self.workspace)
 
         def run():
             pointers = [None if x is None else ctypes.c_void_p(x.data_ptr()) for x in tensors]
             stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+            expected.value = expected_m
             failed = self.library.deep_gemm_fp8(grouping, m, n, k, groups, *pointers, stream)
             if failed:
                 raise RuntimeError(f"deep_gemm_fp8 returns {failed}")

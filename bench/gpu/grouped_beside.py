@@ -184,6 +184,7 @@ def contiguous(entry, deep_gemm):
 def masked(entry, deep_gemm):
     for groups, most, n, k in MASKED:
         sizes = [max(1, most * (3 + g % 4) // 8) for g in range(groups)]
+        expected_rows = round(sum(sizes) / groups)  # DeepGEMM is told them, too
         ends = torch.tensor(sizes, device="cuda", dtype=torch.int32)
         a, scale_a = quantised_rows(torch.randn(groups * most, k, device="cuda"))
         weights = [quantised_blocks(torch.randn(n, k, device="cuda")) for _ in range(groups)]
@@ -192,7 +193,7 @@ def masked(entry, deep_gemm):
         expected = torch.cat([wide[g] @ dequantised(*weights[g], BLOCK).t() for g in range(groups)])
         covered = torch.cat([torch.arange(most, device="cuda") < size for size in sizes])
         d = torch.empty(groups * most, n, device="cuda", dtype=torch.bfloat16)
-        numbers = Numbers(1, ROWS_BY_BLOCKS, MASKED_GROUPS, 0, groups, most, n, k, most // 2)
+        numbers = Numbers(1, ROWS_BY_BLOCKS, MASKED_GROUPS, 0, groups, most, n, k, expected_rows)
         problem = Problem(
             entry, f"masked {groups} x {most} x {n} x {k}", numbers, a, b, d, mn_major(scale_a), scale_b, ends, 2 * sum(sizes) * n * k, expected, covered
         )
@@ -201,7 +202,7 @@ def masked(entry, deep_gemm):
             out = torch.full((groups * most, n), float("nan"), device="cuda", dtype=torch.bfloat16)
             theirs = (a, scales, b, scale_b, out, ends)
             problem.beside(
-                "DeepGEMM", deep_gemm.launch(MASKED_GROUPS, most, n, k, groups, *theirs), lambda out=out, covered=covered: out[covered]
+                "DeepGEMM", deep_gemm.launch(MASKED_GROUPS, most, n, k, groups, *theirs, expected_m=expected_rows), lambda out=out, covered=covered: out[covered]
             )
         yield problem
 

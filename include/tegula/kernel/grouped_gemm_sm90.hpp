@@ -15,8 +15,8 @@
 #include "tegula/kernel/plain_products_sm90.hpp"
 #include "tegula/kernel/promoted_products_sm90.hpp"
 #include "tegula/pipeline/cluster_reduction.hpp"
-#include "tegula/pipeline/group_tile_slots.hpp"
 #include "tegula/pipeline/group_tiles.hpp"
+#include "tegula/pipeline/tile_queue.hpp"
 #include "tegula/pipeline/tma_pipeline.hpp"
 #include "tegula/sim/limits.hpp"
 #include "tegula/sim/mutable_values.hpp"
@@ -33,11 +33,13 @@ namespace tegula {
 /// accumulators in registers (docs/low_precision.md). While one consumer does that, the tensor core
 /// has the other's products to work on.
 ///
-///     producer   for each tile, each step of K:  wait until a stage is empty, fetch A, B, scales;
-///                                                with the first step tell the consumers the tile
+///     producer   for each tile:  tell the consumers which it is;
+///                                for each step of K:  wait until a stage is empty, fetch A, B and
+///                                                     A's scales
 ///     consumers  for each tile:  for each step of K:  wait until a stage is full, multiply,
-///                                                     release it, scale and add
-///                                then store the rows that are the group's
+///                                                     release it, scale and add;
+///                                then ask for the next tile and for its scales of B,
+///                                and store the rows that are the group's
 ///
 /// With split_k the CTAs of a cluster do so for a share of the steps each, and their sums are added
 /// up in the order of K before they are stored.
@@ -83,7 +85,12 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
   using ScalesB = std::conditional_t<column_scales, ScaleTile<C.block_n>, NoScales>;
   using Ring = TmaPipeline<stages, warps, peers>;
   using WorkTiles = GroupTileIterator<C.block_m>;
-  using Slots = GroupTileSlots<stages>;
+  /// What the producer tells the consumers of a tile.
+  struct Told {
+    GroupTile tile;
+    int is_end = 0;  ///< 1: there are no more
+  };
+  using Tiles = TileQueue<2, warps, Told>;
 
   /// The product of one wave of rows, of N columns.
   template <int N>
@@ -116,7 +123,7 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
     ScalesB scale_b;
     Pieces d;
     typename Ring::Storage ring;
-    typename Slots::Storage tiles;
+    typename Tiles::Storage tiles;
     typename Reduction::Barriers reduction;
     typename Reduction::Tile sums;
 
@@ -128,7 +135,7 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
       if constexpr (!split) name("D", d);
       name("full", ring.full);
       name("empty", ring.empty);
-      name("tiles", tiles);
+      tiles.name_buffers(name);
       if constexpr (split) {
         name("sums", sums);
         name("ready", reduction.ready);
@@ -164,6 +171,7 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
     }
     if (thread_idx() == 128) {
       ring.init();
+      Tiles{smem.tiles}.init();
       if constexpr (split) Reduction::init(smem.reduction);
       fence_mbarrier_init();
     }
@@ -203,8 +211,6 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
   struct Steps {
     int first, last;
     TEGULA_DEVICE int count() const { return last - first; }
-    /// Stages that a tile takes: with the first the consumers learn of it, if nothing else.
-    TEGULA_DEVICE int stages() const { return count() > 0 ? count() : 1; }
   };
   TEGULA_DEVICE static Steps steps_of(GroupTile const& tile) {
     int const steps = addressable(tile) ? ceil_div(tile.k_end - tile.k, block_k) : 0;
@@ -221,23 +227,20 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
   /// The producer, a warp, one thread of which issues the copies.
   TEGULA_DEVICE static void produce(Params const& p, SharedStorage& smem, Ring const& ring) {
     typename Ring::State state;
+    Tiles tiles{smem.tiles};
     for (WorkTiles work = work_of(p); !work.done(); work.next()) {
       Steps const steps = steps_of(work.tile);
-      if (warp::elect_one()) fetch(p, smem, ring, state, work.tile, steps);
-      state.advance(steps.stages());
+      if (warp::elect_one()) {
+        tiles.put({.tile = work.tile});
+        fetch(p, smem, ring, state, work.tile, steps);
+      }
+      state.advance(steps.count());
       warp::sync();
     }
     if (warp::elect_one()) {
       griddepcontrol_launch_dependents();
-      ring.acquire(state, 0, [&] { Slots{smem.tiles}.write_end(state.stage); });
+      tiles.put({.is_end = 1});
     }
-  }
-
-  /// Acquires the stage that begins a tile, where the consumers read which.
-  TEGULA_DEVICE static SharedAddr tell(SharedStorage& smem, Ring const& ring,
-                                       typename Ring::State const& state, GroupTile const& tile,
-                                       int bytes_of_stage) {
-    return ring.acquire(state, bytes_of_stage, [&] { Slots{smem.tiles}.write(state.stage, tile); });
   }
 
   /// Has TMA load a tile's operands, step by step.
@@ -254,11 +257,9 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
     CopyA const g2sA{rank()};
     auto const sA = tensor(smem.a);  // (block_m, block_k, stages)
     auto const sB = tensor(smem.b);  // (block_n, block_k, stages)
-    if (steps.count() == 0) tell(smem, ring, state, tile, 0);
 #pragma unroll 1
     for (int k = steps.first; k < steps.last; ++k) {
-      SharedAddr const full =
-          k == steps.first ? tell(smem, ring, state, tile, bytes) : ring.acquire(state, bytes);
+      SharedAddr const full = ring.acquire(state, bytes);
       copy(g2sA, gA(_, _, k), sA(_, _, state.stage), full);
       copy(CopyB{}, gB(_, _, k), sB(_, _, state.stage), full);
       int const block = tile.k_block + k;
@@ -275,7 +276,7 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
     }
   }
 
-  /// A consumer warpgroup: its rows of every tile. The stage that begins a tile says which it is.
+  /// A consumer warpgroup: its rows of every tile.
   TEGULA_DEVICE static void consume(Params const& p, SharedStorage& smem, Ring const& whole_ring,
                                     int group) {
     Ring const ring = whole_ring.kept();
@@ -283,19 +284,31 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
     typename Ring::State state;
     int const thread = kWarpgroupSize * group + thread_idx_here() % kWarpgroupSize;
     Products const products{p, smem, ring, thread};
-    Slots const slots{smem.tiles};
+    Tiles tiles{smem.tiles};
     End end{p, smem, thread};
+    Told told = next_of(tiles);
+    auto scales = products.scales_of(told.tile, first_column(told.tile), steps_of(told.tile));
 #pragma unroll 1
-    while (true) {
-      GroupTile tile;
-      ring.wait(state);
-      if (!slots.read(state.stage, tile)) break;
+    while (!is_end(told)) {
+      GroupTile const tile = told.tile;
       end.begin();
-      accumulate(ring, state, products, tile, computes_rows(p, tile, group), tCrC);
+      accumulate(ring, state, products, tile, scales, computes_rows(p, tile, group), tCrC);
+      // Asked for before the store, under which they come from L2 or memory.
+      told = next_of(tiles);
+      scales = products.scales_of(told.tile, first_column(told.tile), steps_of(told.tile));
       end.store(tCrC, tile);
     }
     end.drain();
   }
+
+  /// The next tile that the producer tells. By all lanes of a warp.
+  TEGULA_DEVICE static Told next_of(Tiles& tiles) {
+    Told const told = tiles.get();
+    tiles.release();
+    return told;
+  }
+  /// A vote: so the compiler knows that all lanes agree, and what follows from that.
+  TEGULA_DEVICE static bool is_end(Told const& told) { return warp::any(told.is_end != 0); }
 
   /// Whether a consumer multiplies: where any of its rows of the tile are the group's. (By
   /// multicast its rows come as a copy of their own, which somebody must read; and at the end of a
@@ -309,11 +322,12 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
   /// zeros where none of the rows count, which leaves the tensor core to the other consumer.
   TEGULA_DEVICE static void accumulate(Ring const& ring, typename Ring::State& state,
                                        Products const& products, GroupTile const& tile,
-                                       bool computes, Accumulator (&tCrC)[waves]) {
+                                       auto const& scales, bool computes,
+                                       Accumulator (&tCrC)[waves]) {
     Steps const steps = steps_of(tile);
     fill(tCrC, 0.0f);
     if (computes) {
-      products.add_to(tCrC, state, tile, first_column(tile), steps);
+      products.add_to(tCrC, state, tile, first_column(tile), steps, scales);
     } else {
 #pragma unroll 1
       for (int step = steps.first; step < steps.last; ++step) {
@@ -322,10 +336,6 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
         ring.release(state.stage);
         state.next();
       }
-    }
-    if (steps.count() == 0) {  // a stage with nothing but the tile
-      ring.release(state.stage);
-      state.next();
     }
     if constexpr (k_groups) {
       if (!addressable(tile)) fill(tCrC, __builtin_nanf(""));

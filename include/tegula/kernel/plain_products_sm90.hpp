@@ -23,9 +23,12 @@ template <class Kernel> class PlainProductsSm90 {
                                   Ring const& ring, int thread)
       : p_(params), smem_(storage), ring_(ring), thread_(thread) {}
 
+  struct Scales {};
+  TEGULA_DEVICE Scales scales_of(GroupTile const&, int, Steps) const { return {}; }
+
   /// tCrC = A B^T over the steps, a stage of the ring each; left as it is where there is none.
   TEGULA_DEVICE void add_to(Accumulator (&tCrC)[waves], typename Ring::State& state,
-                            GroupTile const& tile, int, Steps steps) const {
+                            GroupTile const& tile, int, Steps steps, Scales) const {
     Mma const mma{thread_};
     int previous = 0;
 #pragma unroll 1

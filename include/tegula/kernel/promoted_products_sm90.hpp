@@ -65,14 +65,29 @@ template <class Kernel> class PromotedProductsSm90 {
       scales_b_ = hidden(shared_address(storage.scale_b.data) + 4 * origin[1]);
   }
 
+  /// B's scales of a tile, where its rows share them: those of its first block of columns, and of
+  /// the next where it may be of two. They are on their way from memory.
+  struct Scales {
+    StepValues first, second;
+  };
+  TEGULA_DEVICE Scales scales_of(GroupTile const& tile, int n, Steps steps) const {
+    Scales result;
+    if constexpr (!column_scales) {
+      float const* const of_tile = first_scale(tile, n) + steps.first;
+      result.first = {of_tile, steps.count()};
+      if constexpr (straddles) result.second = {of_tile + next_block(n), steps.count()};
+    }
+    return result;
+  }
+
   /// tCrC += the sum over the steps of the scaled product of each, promoted to f32 one by one, of a
-  /// tile whose first column is n. The first stage is known to be full.
+  /// tile whose first column is n. `scales`: scales_of(tile, n, steps).
   TEGULA_DEVICE void add_to(Accumulator (&tCrC)[waves], typename Ring::State& state,
-                            GroupTile const& tile, int n, Steps steps) const {
+                            GroupTile const& tile, int n, Steps steps, Scales const& scales) const {
     if constexpr (!straddles) {
-      promote_steps<C.block_n>(tCrC, state, tile, n, steps);
+      promote_steps<C.block_n>(tCrC, state, tile, steps, scales);
     } else {  // where B's blocks meet within the tile is known in each of these loops
-      promote_by_split<unit>(tCrC, state, tile, n, steps);
+      promote_by_split<unit>(tCrC, state, tile, n, steps, scales);
     }
   }
 
@@ -87,14 +102,15 @@ template <class Kernel> class PromotedProductsSm90 {
 
   template <int Split>
   TEGULA_DEVICE void promote_by_split(Accumulator (&tCrC)[waves], typename Ring::State& state,
-                                      GroupTile const& tile, int n, Steps steps) const {
+                                      GroupTile const& tile, int n, Steps steps,
+                                      Scales const& scales) const {
     if constexpr (Split >= kScaleBlock) {
-      promote_steps<Split>(tCrC, state, tile, n, steps);
+      promote_steps<Split>(tCrC, state, tile, steps, scales);
     } else {
       if (kScaleBlock - n % kScaleBlock == Split) {
-        promote_steps<Split>(tCrC, state, tile, n, steps);
+        promote_steps<Split>(tCrC, state, tile, steps, scales);
       } else {
-        promote_by_split<Split + unit>(tCrC, state, tile, n, steps);
+        promote_by_split<Split + unit>(tCrC, state, tile, n, steps, scales);
       }
     }
   }
@@ -102,14 +118,9 @@ template <class Kernel> class PromotedProductsSm90 {
   /// The same, where the first Split columns of the tile are of one block of B.
   template <int Split>
   TEGULA_DEVICE void promote_steps(Accumulator (&tCrC)[waves], typename Ring::State& state,
-                                   GroupTile const& tile, int n, Steps steps) const {
+                                   GroupTile const& tile, Steps steps, Scales const& scales) const {
     SharedAddr const scales_a = scales_a_ + 4 * (tile.m % 4);
-    StepValues first_block, second_block;
-    if constexpr (!column_scales) {
-      float const* const of_tile = scales_of_b(tile, n) + steps.first;
-      first_block = {of_tile, steps.count()};
-      if constexpr (Split < C.block_n) second_block = {of_tile + next_block(n), steps.count()};
-    }
+    StepValues first_block = scales.first, second_block = scales.second;
 
     // What is in the tensor core, or comes from there: the partial sums of a wave, and their
     // scales.
@@ -117,7 +128,7 @@ template <class Kernel> class PromotedProductsSm90 {
     float of_a[partials][own_rows];
     ColumnScales<M> of_columns;
     int read = state.stage;  // the stage that the tensor core reads
-    bool is_full = true;     // the next stage: asked for before the last promotion of a piece
+    bool is_full = ring_.test_wait(state);  // the next stage: asked for before a promotion
 
     // Starts the products of a wave of the next step.
     auto const issue = [&](int step, int wave, int to, bool asked) {
@@ -199,7 +210,7 @@ template <class Kernel> class PromotedProductsSm90 {
 
   /// B's scales of the tile's first block of columns, one for each step; and how far on those of
   /// the next block are.
-  TEGULA_DEVICE float const* scales_of_b(GroupTile const& tile, int n) const {
+  TEGULA_DEVICE float const* first_scale(GroupTile const& tile, int n) const {
     BlockScales const& b = p_.b_blocks;
     int const group = p_.tiles.grouping == Grouping::k ? 0 : tile.group, block = n / kScaleBlock;
     if (block >= b.blocks_n) return b.scale;  // a tile of the cluster behind the last column
