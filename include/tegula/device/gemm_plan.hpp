@@ -34,8 +34,9 @@ std::string tma_obstacle(GemmArguments const& arguments);
 /// wrong result. Values are those whose choices lost least against the best of the table, and whose
 /// predictions erred least, at 600 problems of bf16 and as many of e4m3 as measured on 2026-11-23;
 /// then, from these on, at 60 problems of bf16 with up to 70 tiles each and some 190 of both types
-/// with one to four, measured on 2026-11-24 (docs/performance.md has what choices lose). A launch
-/// is timed from event to event.
+/// with one to four, measured on 2026-11-24; then what L2 gives, at 523 of each on an H100, with up
+/// to 48 tiles each, on 2026-11-27 (decision 169; docs/performance.md has what choices lose). A
+/// launch is timed from event to event.
 struct GemmSm90CostModel {
   double clock_share = 1;  ///< of the highest clock, with the tensor cores at work
   double multiply_adds_per_cycle =
@@ -44,17 +45,18 @@ struct GemmSm90CostModel {
       106;  ///< that wgmma reads from shared memory: what narrow tiles wait for
   // Loads.
   double sm_bytes_per_cycle = 142;   ///< that one SM takes from L2
-  double basic_share = 1.04;         ///< of those, where one consumer computes
+  double basic_share = 1.2;          ///< of those, where one consumer computes
   double idle_gain = 1.5;            ///< more of those, for each part of the SMs that is idle
   double multicast_cost = 0.993;     ///< of bytes that come by multicast, of those that do not
   double cooperative_fetch = 0.978;  ///< times as long, where both consumers wait for a stage
   double clustered_fetch = 1.11;     ///< times as long, where CTAs wait for their peers' loads
   double zero_row_cycles = 1.33;     ///< of TMA, for a row of zeros in a box
   double l2_bytes_per_cycle = 9259;  ///< from L2 to all SMs
-  double merged = 0.254;             ///< the part of repeated reads that does not reach L2
-  double straddling = 1.42;   ///< times as many bytes, of rows that begin inside a line of L2
-  double sector = 1.55;       ///< times as many again, of rows that begin inside a sector
-  double dram_share = 0.946;  ///< of the memory's bandwidth
+  double straddling = 1.42;  ///< times as many bytes, of rows that begin inside a line of L2
+  double sector = 1.55;      ///< times as many again, of rows that begin inside a sector
+  double hot_bytes_per_cycle = 150;    ///< from L2 of lines that many SMs read at a time, ...
+  double hot_span = 4096;              ///< ... for each so many bytes in which the lines lie
+  double dram_share = 0.946;           ///< of the memory's bandwidth
   double fetch_latency_cycles = 2099;  ///< until a stage's loads have arrived, at the worst
   double late_loss = 0.472;  ///< of the main loop, by the share of that time not run ahead
   // Beginning and end.
@@ -68,7 +70,7 @@ struct GemmSm90CostModel {
   double transposed_us = 1.5;        ///< more, for 128 accumulators a thread, where D is transposed
   double one_buffer_us = 0.857;      ///< more, where a warp has one buffer for D, not two
   double read_c_us = 1.0;            ///< more, for 128 accumulators a thread, where beta is not 0
-  double store_tb_per_s = 2.42;      ///< that L2 takes from all SMs
+  double store_tb_per_s = 2.6;       ///< that L2 takes from all SMs
   double reduction_us = 0.18;        ///< more, where CTAs share K
   double reduction_cta_us = 0.0309;  ///< more, for each of the CTAs that share a tile's K
   double reduction_tile_us = 3.11;   ///< more, for 128 accumulators of each of them

@@ -27,15 +27,16 @@ struct EpilogueSm90Spec {
   int warp_rows = 16;  ///< from one warp's first row to the next one's
   int first_thread = 0;
   int buffers = 2;
+  int piece_bytes = 128;   ///< of a row of a piece, at most
   bool activates = false;  ///< whether there are activations: which, says EpilogueSm90Params
   bool transposed = false;
 
   friend constexpr bool operator==(EpilogueSm90Spec const&, EpilogueSm90Spec const&) = default;
 };
 
-/// Columns of a piece: 128 bytes, where the tile is that wide.
+/// Columns of a piece: as many as may be, where the tile is that wide.
 constexpr int store_n(EpilogueSm90Spec const& s) {
-  int columns = 1024 / bits(s.out);
+  int columns = 8 * s.piece_bytes / bits(s.out);
   while (columns > s.n) columns /= 2;
   return columns;
 }

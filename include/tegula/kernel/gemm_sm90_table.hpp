@@ -201,8 +201,8 @@ inline constexpr GemmSm90Config fp8_tiles[] = {
      .transposed = true}};
 
 /// Of both: tiles that fill the device once, then tiles whose K is shared. Most were picked from 98
-/// that were timed at 60 problems of bf16, most of which have a D of few tiles (decision 153), and
-/// three from some fifty (decision 166).
+/// that were timed at 60 problems of bf16, most of which have a D of few tiles (decision 153),
+/// three from some fifty (decision 166), and four from forty (decision 169).
 inline constexpr GemmSm90Config filling_tiles[] = {
     {.block_m = 192,
      .block_n = 112,
@@ -227,6 +227,29 @@ inline constexpr GemmSm90Config filling_tiles[] = {
      .cluster_m = 4,
      .transposed = true},
     {.block_m = 192, .block_n = 160, .schedule = Schedule::cooperative, .cluster_m = 2},
+    // For rows that begin inside of lines of L2, of which more CTAs take what is read once.
+    {.block_m = 64,
+     .block_n = 88,
+     .schedule = Schedule::basic,
+     .cluster_m = 2,
+     .cluster_n = 4,
+     .transposed = true},
+    {.block_m = 192,
+     .block_n = 80,
+     .schedule = Schedule::cooperative,
+     .cluster_n = 4,
+     .transposed = true},
+    {.block_m = 128,
+     .block_n = 112,
+     .schedule = Schedule::cooperative,
+     .cluster_m = 4,
+     .cluster_n = 2,
+     .transposed = true},
+    {.block_m = 256,
+     .block_n = 144,
+     .schedule = Schedule::cooperative,
+     .cluster_n = 2,
+     .transposed = true},
     // K is shared from here on. The last, for a long K, was not among those timed.
     {.block_m = 128,
      .block_n = 144,
@@ -340,7 +363,7 @@ struct GemmSm90Family {
     if (c.out != DType::bf16) return false;
     if (!a_k || !b_k) return small && !b_k;
     if (c.transposed)
-      return (c.block_m == 192 && c.block_n == 80) || (c.block_m == 128 && c.block_n == 160) ||
+      return (c.block_m == 192 && c.cluster_m == 4) || (c.block_m == 128 && c.block_n == 160) ||
              (c.block_n == 16 && c.split_k == 2);
     return large || (medium && c.cluster_m * c.cluster_n == 1) ||
            (small && c.split_k == (c.block_n == 96 && c.cluster_m == 2 ? 2 : 4)) ||

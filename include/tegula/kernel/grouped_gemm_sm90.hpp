@@ -69,8 +69,8 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
   static constexpr bool split = C.split_k > 1;
   static constexpr bool k_groups = computes_groups_of_k(C);
   static_assert(stages >= 2 && C.block_m % wave_m == 0 && C.block_n % 16 == 0);
-  static_assert(!split || (peers == 1 && waves == 1), "the CTAs of a cluster share one tile's K");
   static_assert(!column_scales || C.block_n % 32 == 0, "scales of B of a stage begin at 128 bytes");
+  static_assert(!split || (peers == 1 && waves == 1), "the CTAs of a cluster share one tile's K");
   static_assert(!scaled || block_k == kScaleBlock, "a stage's elements of a row share a scale");
 
   using TileA = SharedTile<type_of<C.a>, a_tile(C, stages)>;  // (block_m, block_k, stages)

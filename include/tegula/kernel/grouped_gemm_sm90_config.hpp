@@ -56,12 +56,14 @@ constexpr int consumers(GroupedGemmSm90Config const& c) { return c.block_m == kW
 /// Rows that the consumers compute at one time, and how often they do for a tile.
 constexpr int wave_m(GroupedGemmSm90Config const& c) { return kWgmmaM * consumers(c); }
 constexpr int waves(GroupedGemmSm90Config const& c) { return c.block_m / wave_m(c); }
-/// Partial sums of a wave that a thread holds beside its sums: two where there are registers for
-/// them, so that the tensor core has the next step's products while it promotes this one's.
+/// Partial sums of a wave that a thread holds beside its sums: two where one consumer has the
+/// tensor core for itself and registers for them, so that this has the next step's products while
+/// it promotes. Two consumers have each other's; and a stage is given back when its products are
+/// done, where the next ones would wait for loads first.
 constexpr int partials(GroupedGemmSm90Config const& c) {
   int const registers = c.block_n / 2;
   int const most = c.min_ctas_per_sm == 1 ? 192 : c.split_k == 1 ? 96 : 0;
-  return waves(c) == 1 && c.scales == Scales::rows_by_blocks && 3 * registers <= most ? 2 : 1;
+  return consumers(c) == 1 && c.scales == Scales::rows_by_blocks && 3 * registers <= most ? 2 : 1;
 }
 /// CTAs of a cluster.
 constexpr int cluster_size(GroupedGemmSm90Config const& c) { return c.cluster_n * c.split_k; }
@@ -100,6 +102,8 @@ constexpr int stage_bytes(GroupedGemmSm90Config const& c) {
 constexpr EpilogueSm90Spec epilogue(GroupedGemmSm90Config const& c) {
   EpilogueSm90Spec spec = {
       .out = c.out, .n = c.block_n, .warps = 4 * consumers(c), .rows = kWgmmaM};
+  // Three halves of the widest piece take less room than two of it.
+  if (2 * c.block_n == 3 * store_n(spec)) spec.piece_bytes = 64;
   int const pieces = (c.block_n + store_n(spec) - 1) / store_n(spec);
   int const of_tile = waves(c) * pieces;
   spec.buffers = bits(c.out) == 16 && of_tile > 1 ? of_tile : waves(c) > 1 ? 1 : 2;

@@ -47,7 +47,8 @@ template <class Kernel> class PromotedProductsSm90 {
   /// Steps that are one piece of code: of the most as many as there are, then of the fewer, then
   /// single ones. Where that code is there for each place at which blocks may meet, a piece of it
   /// is shorter, for the instruction cache.
-  static constexpr int fewer_steps = 4, most_steps = straddles ? fewer_steps : 2 * fewer_steps;
+  static constexpr int fewer_steps = 4,
+                       most_steps = straddles || column_scales ? fewer_steps : 2 * fewer_steps;
   static_assert(StepValues::window % most_steps == 0);
 
  public:
@@ -127,7 +128,7 @@ template <class Kernel> class PromotedProductsSm90 {
     Accumulator tCrP[partials];  // (MMA, 1, 1) each
     float of_a[partials][own_rows];
     ColumnScales<M> of_columns;
-    int read = state.stage;  // the stage that the tensor core reads
+    int read = state.stage;                 // the stage that the tensor core reads
     bool is_full = ring_.test_wait(state);  // the next stage: asked for before a promotion
 
     // Starts the products of a wave of the next step.
@@ -166,21 +167,21 @@ template <class Kernel> class PromotedProductsSm90 {
 #pragma unroll
       for (int i = 0; i < products; ++i) {
         int const step = first + i / waves, wave = i % waves, from = i % partials;
-        bool const more = i + 1 < products;
+        bool const more = i + 1 < products, last_wave = wave + 1 == waves;
         int const next_step = first + (i + 1) / waves, next_wave = (i + 1) % waves;
-        if (partials > 1 && more) issue(next_step, next_wave, (i + 1) % partials, false);
         if (partials > 1 && more) {
+          issue(next_step, next_wave, (i + 1) % partials, false);
           wgmma_wait_group<1>();
         } else {
           wgmma_wait_group<0>();
         }
         wgmma_pin(tCrP[from]);
-        if (wave + 1 == waves) {
+        if (last_wave) {
           warp::sync();  // all lanes have read their scales
           ring_.release(read);
           read = next_stage<Kernel::stages>(read);
         }
-        ScalePair const of_next = wave + 1 == waves && more ? block_scales(step + 1) : of_b;
+        ScalePair const of_next = last_wave && more ? block_scales(step + 1) : of_b;
         if (!more) is_full = ring_.test_wait(state);
         if constexpr (column_scales) {
           promote_by_columns(of_a[from], of_columns, tCrP[from], tCrC[wave]);

@@ -234,16 +234,24 @@ GemmChoice FamilyTraits<GemmSm90Family>::predict(GemmArguments const& arguments,
     choice.lockstep_steps = model.lockstep_steps;
 
   // What the CTAs of a cluster share leaves L2 once; and so, about, does what two neighbours share
-  // that are launched together and walk in step (measured at two rows of tiles), and a part of what
-  // any others read at about the same time.
+  // that are launched together and walk in step (measured at two rows of tiles).
   bool const in_step = cluster_size(c) == 1 && best.scheduler.raster == Raster::along_n &&
                        best.scheduler.tiles_m == 2 && best.scheduler.group == 2;
   double const all_a = static_cast<double>(g.m) * a.row, all_b = static_cast<double>(g.n) * b.row;
-  double const read = static_cast<double>(tiles_n) * all_a +
-                      static_cast<double>(tiles_m) * all_b / (in_step ? 2 : 1);
-  double const repeated = std::max(0.0, read - all_a - all_b);
   double const from_l2 = static_cast<double>(g.batch) * k_steps *
-                         (read - model.merged * repeated * (cluster_size(c) == 1 ? 1 : 0.5));
+                         (static_cast<double>(tiles_n) * all_a +
+                          static_cast<double>(tiles_m) * all_b / (in_step ? 2 : 1));
+  // A tile of A that all clusters of a row of tiles read at a time, or of B: where its lines lie
+  // close together, they are of few of L2's slices.
+  auto const hot = [&](std::int64_t rows, std::int64_t ld, DType type, std::int64_t readers) {
+    double const bytes = static_cast<double>(rows * g.k * bytes_of(type)),
+                 span = static_cast<double>(rows * ld * bytes_of(type));
+    return static_cast<double>(std::min<std::int64_t>(readers, choice.clusters)) * bytes /
+           (model.hot_bytes_per_cycle * std::max(1.0, span / model.hot_span));
+  };
+  double const hottest =
+      std::max(hot(std::min<std::int64_t>(g.m, c.block_m), *g.lda, g.in, tiles_n),
+               hot(std::min<std::int64_t>(g.n, c.block_n), *g.ldb, *g.in_b, tiles_m));
 
   GemmCost& result = choice.cost;
   result.tiles = (c.split_k > 1 ? tiles : choice.tiling.tiles) * c.cluster_m * c.cluster_n;
@@ -255,7 +263,8 @@ GemmChoice FamilyTraits<GemmSm90Family>::predict(GemmArguments const& arguments,
   // Clusters that share K are launched one after another: each begins with an empty ring.
   if (c.split_k > 1) result.fill += (waves - 1) * model.relaunch_us / c.min_ctas_per_sm;
   result.tensor = share * main;
-  result.l2 = std::max(from_l2 / (model.l2_bytes_per_cycle * cycles_per_us), share * fetch);
+  result.l2 = std::max({from_l2 / (model.l2_bytes_per_cycle * cycles_per_us), share * fetch,
+                        hottest / cycles_per_us});
   if (cooperative) result.l2 *= model.cooperative_fetch;
   if (c.cluster_m * c.cluster_n > 1 || (cooperative && c.split_k > 1))
     result.l2 *= model.clustered_fetch;

@@ -17,27 +17,28 @@ namespace {
 using Traits = FamilyTraits<GroupedGemmSm90Family>;
 
 /// What this kernel does in which time, beside GemmCostModel. Tuned for speed, not correctness:
-/// fitted to the table's configurations, measured on an H200 on 2026-11-24 at DeepGEMM's list with
+/// fitted to the table's configurations, measured on an H100 on 2026-11-27 at DeepGEMM's list with
 /// m of 64, 128 and 4096 and at its groups. The choices of dense problems and of contiguous groups
-/// take 0.4 % longer than the fastest of the table in the mean, 3 % at the most; those of masked
-/// groups, whose rows are not known before, 10 % in the mean. The predictions of what is not far
+/// take 0.9 % longer than the fastest of the table in the mean, 6 % at the most; those of masked
+/// groups, whose rows are not known before, 3 % in the mean. The predictions of what is not far
 /// from the fastest err by 8 %.
 struct PromotionModel {
   /// Cycles from the end of a wave's products to the first that follow them in the same consumer,
   /// beside one for each multiply-add of the promotion: the wait, the scales, the next issue. ...
-  double cycles = 225;
-  double queued = 28.4;       ///< ... where the next products are queued before that
-  double unlike = 0.0265;     ///< of the tensor core's time, that two consumers wait for each other
-  double straddling = 0.051;  ///< of a step's time, more where a tile may have two blocks of B
-  double launch_us = 4.98;
+  double cycles = 144;
+  double queued = 29.8;      ///< ... where the next products are queued before that
+  double unlike = 0.0202;    ///< of the tensor core's time, that two consumers wait for each other
+  double straddling = 0.08;  ///< of a step's time, more where a tile may have two blocks of B
+  double launch_us = 4.72;
   double fetch_latency_cycles = 1430;  ///< until a stage's loads have arrived
-  double l2_bytes_per_cycle = 9390;    ///< from L2 to all SMs
-  double dram_share = 0.691;           ///< of the memory's bandwidth
-  double least_epilogue_us = 0.24;     ///< of a tile without columns, and of one ...
-  double epilogue_us = 0.747;          ///< ... of 128 accumulators a thread, more
-  double reduction_us = 0.43;          ///< more, where a cluster shares K, ...
-  double reduction_tile_us = 0.676;    ///< ... and for each share of 128 accumulators a thread
-  double overlap_loss = 0.211;
+  double l2_bytes_per_cycle = 13970;   ///< from L2 to all SMs
+  double clustered_fetch = 1.27;       ///< times as long, where CTAs wait for their peers' loads
+  double dram_share = 0.848;           ///< of the memory's bandwidth
+  double least_epilogue_us = 0.218;    ///< of a tile without columns, and of one ...
+  double epilogue_us = 0.546;          ///< ... of 128 accumulators a thread, more
+  double reduction_us = 0.467;         ///< more, where a cluster shares K, ...
+  double reduction_tile_us = 0.976;    ///< ... and for each share of 128 accumulators a thread
+  double overlap_loss = 0.309;
   double kept_share = 0.25;  ///< of L2, that a group's A may take to stay there
 };
 
@@ -126,10 +127,16 @@ GroupedGemmChoice Traits::predict(GroupedGemmArguments const& arguments,
   GroupedGemmCost& cost = choice.cost;
   cost.tiles = tiles * c.cluster_n;  // as many CTAs, or with split_k that many clusters
   cost.waves = static_cast<int>(ceil_div(tiles, resident));
-  double const products = static_cast<double>(cost.waves) * steps;
+  // Of few groups each may well have the rows that are expected, to a tile.
+  double const as_expected = static_cast<double>(
+      ceil_div(g.groups * tiles_m * tiles_n, static_cast<std::int64_t>(resident)));
+  double const turns =
+      uneven ? cost.waves + (as_expected - cost.waves) / static_cast<double>(g.groups) : cost.waves;
+  double const products = turns * steps;
   cost.tensor = products * step / cycles_per_us;
   cost.l2 = static_cast<double>(cost.tiles) * all_steps * fetched /
             (promoted.l2_bytes_per_cycle * cycles_per_us);
+  if (c.cluster_n > 1) cost.l2 *= promoted.clustered_fetch;
   double const read_rows = static_cast<double>(g.groups * rows) / (by_k ? g.groups : 1);
   double const operands =
       (read_rows + static_cast<double>(by_k || g.grouping == Grouping::none ? 1 : g.groups) * g.n) *
@@ -146,7 +153,7 @@ GroupedGemmChoice Traits::predict(GroupedGemmArguments const& arguments,
   double epilogue = promoted.least_epilogue_us + part * promoted.epilogue_us;
   if (c.split_k > 1)
     epilogue += promoted.reduction_us + part * (c.split_k - 1) * promoted.reduction_tile_us;
-  cost.epilogue = cost.waves * epilogue;
+  cost.epilogue = turns * epilogue;
   double const longest = std::max({cost.tensor, cost.l2, cost.dram});
   cost.total = promoted.launch_us + model.fill_us + longest + cost.epilogue +
                promoted.overlap_loss * (cost.tensor + cost.l2 + cost.dram - longest);
