@@ -19,9 +19,11 @@ namespace tegula {
 /// The tensor core multiplies a wave's 128 of K to partial sums, which are promoted while it has
 /// other products: the other consumer's, and where there are registers for a second set of partial
 /// sums, this one's next. What stands between one product and the next is short: scales are read
-/// before the products that they belong to, or under them; descriptors are known to be the same in
-/// all lanes; and the code of some steps is one piece, so that the next stage is asked for before
-/// the promotion.
+/// before the products that they belong to (under them, they would take shared memory's bandwidth
+/// from the tensor core: groups of k were 7 % slower), or under those of the other consumer;
+/// descriptors are known to be the same in all lanes; where a stage's release goes is worked out
+/// before; and the code of some steps is one piece, so that the next stage is asked for before the
+/// promotion.
 template <class Kernel> class PromotedProductsSm90 {
   static constexpr GroupedGemmSm90Config C = Kernel::config;
   using Params = GroupedGemmSm90Params;
@@ -132,12 +134,8 @@ template <class Kernel> class PromotedProductsSm90 {
     bool is_full = ring_.test_wait(state);  // the next stage: asked for before a promotion
 
     // Starts the products of a wave of the next step.
-    auto const issue = [&](int step, int wave, int to, bool asked) {
-      if (wave == 0) {
-        if (!(asked && is_full)) ring_.wait(state);
-        if (Kernel::ends_early(p_, tile, step))
-          Kernel::clear_beyond(smem_, state.stage, tile, step, thread_);
-      }
+    auto const issue = [&](int wave, int to, bool asked) {
+      if (wave == 0 && !(asked && is_full)) ring_.wait(state);
 #pragma unroll
       for (int r = 0; r < own_rows; ++r)
         of_a[to][r] =
@@ -163,14 +161,15 @@ template <class Kernel> class PromotedProductsSm90 {
     auto const promote_piece = [&](int first, auto steps_of_piece) {
       constexpr int products = waves * decltype(steps_of_piece)::value;
       ScalePair of_b = block_scales(first);
-      issue(first, 0, 0, true);
+      issue(0, 0, true);
 #pragma unroll
       for (int i = 0; i < products; ++i) {
         int const step = first + i / waves, wave = i % waves, from = i % partials;
         bool const more = i + 1 < products, last_wave = wave + 1 == waves;
-        int const next_step = first + (i + 1) / waves, next_wave = (i + 1) % waves;
+        int const next_wave = (i + 1) % waves;
+        if (partials > 1 && more) issue(next_wave, (i + 1) % partials, false);
+        SharedAddr const told = last_wave ? ring_.told_at(read) : 0;
         if (partials > 1 && more) {
-          issue(next_step, next_wave, (i + 1) % partials, false);
           wgmma_wait_group<1>();
         } else {
           wgmma_wait_group<0>();
@@ -178,7 +177,7 @@ template <class Kernel> class PromotedProductsSm90 {
         wgmma_pin(tCrP[from]);
         if (last_wave) {
           warp::sync();  // all lanes have read their scales
-          ring_.release(read);
+          ring_.release_at(told);
           read = next_stage<Kernel::stages>(read);
         }
         ScalePair const of_next = last_wave && more ? block_scales(step + 1) : of_b;
@@ -189,24 +188,32 @@ template <class Kernel> class PromotedProductsSm90 {
           promote<Split>(of_a[from], of_b, tCrP[from], tCrC[wave]);
         }
         of_b = of_next;
-        if (partials == 1 && more) issue(next_step, next_wave, 0, false);
+        if (partials == 1 && more) issue(next_wave, 0, false);
       }
     };
+    // Of whole steps; the last may reach beyond the K of the group, into another one's.
+    int const whole = Kernel::ends_early(p_, tile, steps.last - 1) ? steps.last - 1 : steps.last;
     int step = steps.first;
 #pragma unroll 1
-    for (; step + most_steps <= steps.last; step += most_steps) {
+    for (; step + most_steps <= whole; step += most_steps) {
       promote_piece(step, std::integral_constant<int, most_steps>{});
       if ((step + most_steps - steps.first) % StepValues::window == 0) {
         if constexpr (!column_scales) first_block.next();
         if constexpr (Split < C.block_n) second_block.next();
       }
     }
-    if (most_steps > fewer_steps && step + fewer_steps <= steps.last) {
+    if (most_steps > fewer_steps && step + fewer_steps <= whole) {
       promote_piece(step, std::integral_constant<int, fewer_steps>{});
       step += fewer_steps;
     }
 #pragma unroll 1
-    for (; step < steps.last; ++step) promote_piece(step, std::integral_constant<int, 1>{});
+    for (; step < steps.last; ++step) {
+      if (step == whole) {
+        ring_.wait(state);
+        Kernel::clear_beyond(smem_, state.stage, tile, step, thread_);
+      }
+      promote_piece(step, std::integral_constant<int, 1>{});
+    }
   }
 
   /// B's scales of the tile's first block of columns, one for each step; and how far on those of

@@ -107,11 +107,20 @@ template <int Stages, int ConsumerWarps, int PeersM = 1, int PeersN = 1> class T
 
   /// Consumer, all lanes of a warp: this warp has read the stage. A lane tells one CTA.
   TEGULA_DEVICE void release(int stage, SourceLocation where = SourceLocation::current()) const {
-    int const lane = lane_id();
+    release_at(told_at(stage), where);
+  }
+  /// The same in two steps: where a lane tells is worked out before the stage has been read.
+  TEGULA_DEVICE SharedAddr told_at(int stage) const {
+    SharedAddr const own = empty_ + 8 * stage;
+    if constexpr (told == 1) return own;
+    return mapa(own, peer(lane_id() < told ? lane_id() : 0));
+  }
+  TEGULA_DEVICE void release_at(SharedAddr told_here,
+                                SourceLocation where = SourceLocation::current()) const {
     if constexpr (told == 1) {
-      if (lane == 0) mbarrier_arrive(empty_ + 8 * stage, where);
+      if (lane_id() == 0) mbarrier_arrive(told_here, where);
     } else {
-      if (lane < told) mbarrier_arrive_cluster(mapa(empty_ + 8 * stage, peer(lane)), where);
+      if (lane_id() < told) mbarrier_arrive_cluster(told_here, where);
     }
   }
 
