@@ -89,13 +89,26 @@ TEST(GemmPlan, OrdersTilesForL2) {
   TileScheduler const shallow = predict(problem(4096, 32768, 512), tile, kH100).tiling.order();
   EXPECT_EQ(shallow.raster, Raster::along_n);
   EXPECT_EQ(shallow.group, 16);
-  // A tile that reads more of B than of A, and more rows of them than GPCs: as many columns of
+  // Clusters that read more of B than of A, and more rows of them than GPCs: as many columns of
   // tiles across.
-  GemmSm90Config const wide = {.block_m = 64, .block_n = 128, .schedule = Schedule::basic};
-  TileScheduler const columns = predict(problem(1024, 1024, 1024), wide, kH100).tiling.order();
+  GemmSm90Config const pairs = {
+      .block_m = 64, .block_n = 256, .schedule = Schedule::basic, .cluster_m = 2};
+  TileScheduler const columns = predict(problem(4096, 4096, 1024), pairs, kH100).tiling.order();
   EXPECT_EQ(columns.raster, Raster::along_m);
-  EXPECT_EQ(columns.group, 8);
-  EXPECT_EQ(predict(problem(128, 24576, 1536), wide, kH100).tiling.order().raster, Raster::along_n);
+}
+
+// CTAs side by side, which a pair of SMs has, read the same of A or of B.
+TEST(GemmPlan, HasNeighboursShareWhatTheyReadMostOf) {
+  GemmSm90Config const wide = {.block_m = 64, .block_n = 128, .schedule = Schedule::basic},
+                       high = {.block_m = 192, .block_n = 112, .transposed = true};
+  auto const raster = [](std::int64_t m, std::int64_t n, GemmSm90Config const& tile) {
+    return predict(problem(m, n, 4096), tile, kH100).tiling.order().raster;
+  };
+  EXPECT_EQ(raster(128, 24576, wide), Raster::along_n) << "two rows of tiles";
+  EXPECT_EQ(raster(8192, 256, wide), Raster::along_m) << "two columns of tiles";
+  EXPECT_EQ(raster(4096, 4096, wide), Raster::along_n) << "more of B";
+  EXPECT_EQ(raster(4096, 4096, high), Raster::along_m) << "more of A (D is transposed: of B)";
+  EXPECT_EQ(raster(331, 32000, high), Raster::along_m) << "three columns of weights' tiles";
 }
 
 // Bound by memory, two waves of which the second has half the SMs are worse than full ones.

@@ -166,6 +166,43 @@ TEST(GroupedGemmPlan, SharesKWhereTilesAreFewAndKIsLong) {
   EXPECT_EQ(configuration(grouped_gemm_sm90, asked.configuration).split_k, 4);
 }
 
+/// The scaled configuration of that tile that has no cluster and writes bf16: its number.
+int plain_configuration(int block_m, int block_n) {
+  auto const all = configurations(grouped_gemm_sm90, Kernels::all);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (all[i] == GroupedGemmSm90Config{.block_m = block_m, .block_n = block_n})
+      return static_cast<int>(i);
+  ADD_FAILURE() << "there is no tile of " << block_m << " x " << block_n;
+  return 0;
+}
+
+// A band of all of a group's rows reads B once; a higher one than the rounds need would read A
+// again, once it is too large for L2.
+TEST(GroupedGemmPlan, HasBandsOfAllRowsOfASmallA) {
+  GroupedGemmConstraints const tile{.configuration = plain_configuration(128, 128)};
+  DeviceProperties const device{.kernels = Kernels::all};
+  auto const band = [&](int m, int k) {
+    return choose_grouped_gemm(dense(m, 4096, k), device, tile).band;
+  };
+  EXPECT_EQ(band(1024, 2048), 16) << "2 MB: twice the rows of tiles that are expected";
+  EXPECT_EQ(band(8192, 512), 64) << "4 MB, but a band has at most 64";
+  EXPECT_LT(band(8192, 7168), 16) << "59 MB: about as high as wide";
+}
+
+// Two groups of 256 rows are 128 tiles, a round; of other numbers of rows about as many are two.
+TEST(GroupedGemmPlan, TakesFewGroupsToHaveAboutTheRowsThatAreExpected) {
+  GroupedGemmConstraints const tile{.configuration = plain_configuration(128, 128)};
+  DeviceProperties const device{.kernels = Kernels::all};
+  auto const tensor = [&](int groups, int rows) {
+    GroupedGemmArguments g = dense(512, 4096, 7168);
+    g.grouping = Grouping::masked, g.groups = groups, g.expected_rows = rows;
+    return choose_grouped_gemm(g, device, tile).cost.tensor;
+  };
+  double const round = choose_grouped_gemm(dense(512, 4096, 7168), device, tile).cost.tensor;
+  EXPECT_NEAR(tensor(2, 256) / round, 1.5, 1e-6);
+  EXPECT_NEAR(tensor(1, 512) / round, 1, 1e-6) << "one group";
+}
+
 // Each tile of a group once, in any band, and none outside of its rows.
 TEST(GroupTiles, AreEachOnceWithinTheirGroup) {
   std::mt19937 random(3);
