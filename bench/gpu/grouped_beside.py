@@ -202,7 +202,9 @@ def masked(entry, deep_gemm):
             out = torch.full((groups * most, n), float("nan"), device="cuda", dtype=torch.bfloat16)
             theirs = (a, scales, b, scale_b, out, ends)
             problem.beside(
-                "DeepGEMM", deep_gemm.launch(MASKED_GROUPS, most, n, k, groups, *theirs, expected_m=expected_rows), lambda out=out, covered=covered: out[covered]
+                "DeepGEMM",
+                deep_gemm.launch(MASKED_GROUPS, most, n, k, groups, *theirs, expected_m=expected_rows),
+                lambda out=out, covered=covered: out[covered],
             )
         yield problem
 

@@ -54,8 +54,8 @@ struct GemmSm90CostModel {
   double l2_bytes_per_cycle = 9259;  ///< from L2 to all SMs
   double straddling = 1.42;         ///< times as many bytes, of rows that begin inside a line of L2
   double sector = 1.55;             ///< times as many again, of rows that begin inside a sector
-  double hot_bytes_per_cycle = 64;  ///< from L2 of lines that many SMs read at a time, ...
-  double hot_span = 2048;           ///< ... for each so many bytes in which the lines lie
+  double hot_bytes_per_cycle = 64;  ///< from a slice of L2, of lines that many SMs read at a time
+  double hot_span = 2048;           ///< bytes from the first of such lines that one slice has
   double dram_share = 0.946;        ///< of the memory's bandwidth
   double fetch_latency_cycles = 2099;  ///< until a stage's loads have arrived, at the worst
   double late_loss = 0.472;  ///< of the main loop, by the share of that time not run ahead

@@ -58,8 +58,8 @@ constexpr int wave_m(GroupedGemmSm90Config const& c) { return kWgmmaM * consumer
 constexpr int waves(GroupedGemmSm90Config const& c) { return c.block_m / wave_m(c); }
 /// Partial sums of a wave that a thread holds beside its sums: two where one consumer has the
 /// tensor core for itself and registers for them, so that this has the next step's products while
-/// it promotes. Two consumers have each other's; and a stage is given back when its products are
-/// done, where the next ones would wait for loads first.
+/// it promotes. Of two consumers each promotes under the other's products. (With a second set it
+/// would wait for the next stage before it gives this one back.)
 constexpr int partials(GroupedGemmSm90Config const& c) {
   int const registers = c.block_n / 2;
   int const most = c.min_ctas_per_sm == 1 ? 192 : c.split_k == 1 ? 96 : 0;

@@ -19,11 +19,10 @@ namespace tegula {
 /// The tensor core multiplies a wave's 128 of K to partial sums, which are promoted while it has
 /// other products: the other consumer's, and where there are registers for a second set of partial
 /// sums, this one's next. What stands between one product and the next is short: scales are read
-/// before the products that they belong to (under them, they would take shared memory's bandwidth
-/// from the tensor core: groups of k were 7 % slower), or under those of the other consumer;
-/// descriptors are known to be the same in all lanes; where a stage's release goes is worked out
-/// before; and the code of some steps is one piece, so that the next stage is asked for before the
-/// promotion.
+/// before the products that they belong to (read under them, they took shared memory's bandwidth
+/// from the tensor core, and groups of k were 7 % slower); descriptors are known to be the same in
+/// all lanes; where a stage's release goes is worked out before; and the code of some steps is one
+/// piece, so that the next stage is asked for before the promotion.
 template <class Kernel> class PromotedProductsSm90 {
   static constexpr GroupedGemmSm90Config C = Kernel::config;
   using Params = GroupedGemmSm90Params;

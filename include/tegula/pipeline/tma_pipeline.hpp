@@ -63,14 +63,6 @@ template <int Stages, int ConsumerWarps, int PeersM = 1, int PeersN = 1> class T
     mbarrier_arrive_expect_tx(full, bytes, where);
     return full;
   }
-  /// The same, and when the stage is free `write`s what consumers read who have waited for it.
-  template <class Write>
-  TEGULA_DEVICE SharedAddr acquire(State const& state, int bytes, Write write,
-                                   SourceLocation where = SourceLocation::current()) const {
-    mbarrier_wait_parity(empty_ + 8 * state.stage, state.parity ^ 1, where);
-    write();
-    return acquire(state, bytes, where);  // which need not wait any more
-  }
 
   /// Producer of one CTA of a pair, whose even CTA consumes what both load: waits until the stage
   /// is free, and in the even CTA expects `bytes` there, those of both. Returns the even CTA's

@@ -181,7 +181,8 @@ GemmChoice FamilyTraits<GemmSm90Family>::predict(GemmArguments const& arguments,
   // Square blocks of tiles are the fastest order (measured) until memory takes about as long as the
   // tensor cores: then the order that reads least. CTAs side by side are on a pair of SMs, which
   // reads once what both want at the same time. So few tiles across are walked first, and else such
-  // that neighbours share the operand of which a tile has more (measured at 64 problems: 2 to 8 %).
+  // that neighbours share the operand of which a tile has more (measured at 89 problems, decision
+  // 169).
   // Clusters go to the GPCs in turn: with the blocks about as many tiles across as there are GPCs,
   // those of a GPC share what is across, and L2 is read once for some of them.
   constexpr int few = 8;
@@ -239,7 +240,7 @@ GemmChoice FamilyTraits<GemmSm90Family>::predict(GemmArguments const& arguments,
     choice.lockstep_steps = model.lockstep_steps;
 
   // What the CTAs of a cluster share leaves L2 once; and so, about, does what two neighbours share
-  // that are launched together and walk in step (measured at two rows of tiles).
+  // that are launched together and walk in step (measured at two rows of tiles, or two columns).
   TileScheduler const& walk = best.scheduler;
   bool const in_step = cluster_size(c) == 1 && walk.group == 2;
   double const twice_a = in_step && walk.raster == Raster::along_m && walk.tiles_n == 2 ? 2 : 1,
@@ -250,15 +251,17 @@ GemmChoice FamilyTraits<GemmSm90Family>::predict(GemmArguments const& arguments,
                           static_cast<double>(tiles_m) * all_b / twice_b);
   // A tile of A that all clusters of a row of tiles read at a time, or of B: where its lines lie
   // close together, they are of few of L2's slices.
-  auto const hot = [&](std::int64_t rows, std::int64_t ld, DType type, std::int64_t readers) {
+  auto const hot = [&](std::int64_t rows, Major major, std::int64_t ld, DType type,
+                       std::int64_t readers) {
     double const bytes = static_cast<double>(rows * g.k * bytes_of(type)),
-                 span = static_cast<double>(rows * ld * bytes_of(type));
+                 lines = static_cast<double>(major == Major::k ? rows : g.k),
+                 span = lines * static_cast<double>(ld * bytes_of(type));
     return static_cast<double>(std::min<std::int64_t>(readers, choice.clusters)) * bytes /
            (model.hot_bytes_per_cycle * std::max(1.0, span / model.hot_span));
   };
   double const hottest =
-      std::max(hot(std::min<std::int64_t>(g.m, c.block_m), *g.lda, g.in, tiles_n),
-               hot(std::min<std::int64_t>(g.n, c.block_n), *g.ldb, *g.in_b, tiles_m));
+      std::max(hot(std::min<std::int64_t>(g.m, c.block_m), g.a_major, *g.lda, g.in, tiles_n),
+               hot(std::min<std::int64_t>(g.n, c.block_n), g.b_major, *g.ldb, *g.in_b, tiles_m));
 
   GemmCost& result = choice.cost;
   result.tiles = (c.split_k > 1 ? tiles : choice.tiling.tiles) * c.cluster_m * c.cluster_n;
