@@ -34,7 +34,9 @@ template <int Stages, int ConsumerWarps, int PeersM = 1, int PeersN = 1> class T
 
   /// `first`: the rank of the first of the peers.
   TEGULA_DEVICE explicit TmaPipeline(Storage const& storage, int first = 0)
-      : full_(shared_address(storage.full)), empty_(shared_address(storage.empty)), first_(first) {}
+      : full_(shared_address(storage.full)), empty_(shared_address(storage.empty)) {
+    if constexpr (told > 1) told_ = mapa(empty_, peer(first, lane_id() < told ? lane_id() : 0));
+  }
 
   /// The same, whose addresses the compiler keeps in uniform registers instead of working them out
   /// at each use. By all lanes of a warp.
@@ -103,9 +105,7 @@ template <int Stages, int ConsumerWarps, int PeersM = 1, int PeersN = 1> class T
   }
   /// The same in two steps: where a lane tells is worked out before the stage has been read.
   TEGULA_DEVICE SharedAddr told_at(int stage) const {
-    SharedAddr const own = empty_ + 8 * stage;
-    if constexpr (told == 1) return own;
-    return mapa(own, peer(lane_id() < told ? lane_id() : 0));
+    return (told == 1 ? empty_ : told_) + 8 * stage;
   }
   TEGULA_DEVICE void release_at(SharedAddr told_here,
                                 SourceLocation where = SourceLocation::current()) const {
@@ -121,20 +121,20 @@ template <int Stages, int ConsumerWarps, int PeersM = 1, int PeersN = 1> class T
 
  private:
   /// The rank of the CTA that lane i tells: first those of this CTA's n, then the others of its m.
-  TEGULA_DEVICE int peer(int i) const {
+  TEGULA_DEVICE static int peer(int first, int i) {
     if constexpr (PeersM == 1 || PeersN == 1) {
-      return first_ + i;
+      return first + i;
     } else {
-      int const rank = cluster_cta_rank() - first_, m = rank % PeersM, n = rank / PeersM;
-      if (i < PeersM) return first_ + i + PeersM * n;
+      int const rank = cluster_cta_rank() - first, m = rank % PeersM, n = rank / PeersM;
+      if (i < PeersM) return first + i + PeersM * n;
       int const other = i - PeersM;
-      return first_ + m + PeersM * (other < n ? other : other + 1);
+      return first + m + PeersM * (other < n ? other : other + 1);
     }
   }
 
   SharedAddr full_;
   SharedAddr empty_;
-  int first_;
+  SharedAddr told_ = 0;  ///< with peers, empty[0] of the CTA that this lane tells
 };
 
 }  // namespace tegula
