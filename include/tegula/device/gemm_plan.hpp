@@ -49,7 +49,7 @@ struct GemmSm90CostModel {
   double idle_gain = 1.5;            ///< more of those, for each part of the SMs that is idle
   double multicast_cost = 0.993;     ///< of bytes that come by multicast, of those that do not
   double cooperative_fetch = 0.978;  ///< times as long, where both consumers wait for a stage
-  double clustered_fetch = 1.11;     ///< times as long, where CTAs wait for their peers' loads
+  double clustered_fetch = 1.15;     ///< times as long, where CTAs wait for their peers' loads
   double zero_row_cycles = 1.33;     ///< of TMA, for a row of zeros in a box
   double l2_bytes_per_cycle = 9259;  ///< from L2 to all SMs
   double straddling = 1.42;         ///< times as many bytes, of rows that begin inside a line of L2
@@ -67,6 +67,7 @@ struct GemmSm90CostModel {
   double step_us = 0.024;            ///< of a step along K, whatever it does
   double epilogue_us = 1.29;         ///< for 128 accumulators a thread, the most there are
   double least_epilogue_us = 0.582;  ///< for none
+  double early_epilogue = 0.25;      ///< of it, that an SM saves which has another tile to load
   double transposed_us = 1.5;        ///< more, for 128 accumulators a thread, where D is transposed
   double one_buffer_us = 0.857;      ///< more, where a warp has one buffer for D, not two
   double read_c_us = 1.0;            ///< more, for 128 accumulators a thread, where beta is not 0

@@ -293,7 +293,8 @@ GemmChoice FamilyTraits<GemmSm90Family>::predict(GemmArguments const& arguments,
   // The consumers' way: main loops one after another and the last epilogue, or, where those take
   // longer than what they lie under, a main loop and its epilogue for each turn.
   double const turns = std::ceil(share / at_once - 1e-6);
-  double const turn = share / waves * main + epilogue;
+  double const turn =
+      share / waves * main + epilogue * (1 - model.early_epilogue * (1 - 1.0 / waves));
   double const consumed = std::max(result.tensor + last, turns * turn);
   // The loads' way: they run ahead of epilogues.
   double const loaded = fetched_in + last;
