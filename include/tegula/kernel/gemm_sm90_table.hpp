@@ -397,7 +397,7 @@ struct GemmSm90Family {
                medium = c.block_m == 128 && c.block_n == 128, small = c.block_m == 64;
     if (c.a == DType::tf32) return c.out == DType::f32 && medium && !c.activates;
     if (c.a == DType::e4m3)
-      return c.b == DType::e4m3 ? c.block_m == 128 && c.block_n == 192 && !c.transposed
+      return c.b == DType::e4m3 ? c.block_n == 192 && c.schedule == Schedule::pingpong
                                 : c.out == (c.activates ? DType::bf16 : DType::f32);
     if (c.activates) return c.a == DType::f16 && small;
     if (c.a == DType::f16)
