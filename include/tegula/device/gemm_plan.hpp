@@ -35,8 +35,8 @@ std::string tma_obstacle(GemmArguments const& arguments);
 /// predictions erred least, at 600 problems of bf16 and as many of e4m3 as measured on 2026-11-23;
 /// then, from these on, at 60 problems of bf16 with up to 70 tiles each and some 190 of both types
 /// with one to four, measured on 2026-11-24; then what L2 gives, at 400 of each on an H100, with up
-/// to 48 tiles each, on 2026-11-27 (docs/decisions.md, 169, has what choices lose). A launch is
-/// timed from event to event.
+/// to 48 tiles each, on 2026-11-27 (docs/decisions.md, 169 and 171, has what choices lose). A
+/// launch is timed from event to event.
 struct GemmSm90CostModel {
   double clock_share = 1;  ///< of the highest clock, with the tensor cores at work
   double multiply_adds_per_cycle =
