@@ -67,7 +67,7 @@ struct GemmSm90CostModel {
   double step_us = 0.024;            ///< of a step along K, whatever it does
   double epilogue_us = 1.29;         ///< for 128 accumulators a thread, the most there are
   double least_epilogue_us = 0.582;  ///< for none
-  double early_epilogue = 0.25;      ///< of it, that an SM saves which has another tile to load
+  double early_epilogue = 0.25;      ///< of an epilogue, saved by each tile but an SM's last one
   double transposed_us = 1.5;        ///< more, for 128 accumulators a thread, where D is transposed
   double one_buffer_us = 0.857;      ///< more, where a warp has one buffer for D, not two
   double read_c_us = 1.0;            ///< more, for 128 accumulators a thread, where beta is not 0

@@ -32,7 +32,7 @@ template <int Stages, int ConsumerWarps, int PeersM = 1, int PeersN = 1> class T
     Mbarrier empty[Stages];
   };
 
-  /// `first`: the rank of the first of the peers.
+  /// By each thread for itself. `first`: the rank of the first of the peers.
   TEGULA_DEVICE explicit TmaPipeline(Storage const& storage, int first = 0)
       : full_(shared_address(storage.full)), empty_(shared_address(storage.empty)) {
     if constexpr (told > 1) told_ = mapa(empty_, peer(first, lane_id() < told ? lane_id() : 0));
