@@ -72,6 +72,16 @@ class Checker {
     if (value != nullptr) aligned(name, value, alignment);
   }
 
+  /// Where partial sums lie, and its size.
+  void workspace(void const* address, std::int64_t bytes) const {
+    optional_pointer("workspace", address, 16);
+    if (bytes < 0 || (address == nullptr && bytes != 0))
+      refuse_argument(
+          "{}: workspace_bytes is {} and workspace is {}; it must be the size of the workspace, or 0 "
+          "without one.",
+          operation_, bytes, address == nullptr ? "a null pointer" : "given");
+  }
+
   void different(std::string_view name, void const* value, std::string_view other_name,
                  void const* other) const {
     if (value == other)
@@ -170,6 +180,12 @@ inline Region region(
           rows,
           row * element_bytes,
           pitch};
+}
+
+/// With the gaps between its rows, in which nothing else is to lie.
+inline Region filled(Region region) {
+  region.dense = true, region.rows = 0;
+  return region;
 }
 
 /// Of differences of addresses, which take 65 bits.

@@ -210,12 +210,7 @@ class AttentionChecker : Checker {
       if (value != 0 && pointer == nullptr)
         refuse_argument("attention: {} is {} and {} is a null pointer; it must be 0 without one.",
                         name, value, of);
-    optional_pointer("workspace", a_.workspace, 16);
-    if (a_.workspace_bytes < 0 || (a_.workspace == nullptr && a_.workspace_bytes != 0))
-      refuse_argument(
-          "attention: workspace_bytes is {} and workspace is {}; it must be the size of the workspace, or 0 "
-          "without one.",
-          a_.workspace_bytes, a_.workspace == nullptr ? "a null pointer" : "given");
+    workspace(a_.workspace, a_.workspace_bytes);
     if (a_.splits && (*a_.splits < 1 || *a_.splits > kMostSplits))
       refuse_argument("attention: splits is {}; it must be between 1 and {}, or left out.",
                       *a_.splits, kMostSplits);
@@ -280,12 +275,6 @@ class AttentionChecker : Checker {
     return region(name, factors,
                   {{a_.batch, a_.descale_stride->batch}, {*a_.kv_heads, a_.descale_stride->head}},
                   1, sizeof(float));
-  }
-
-  /// With the gaps between its rows, in which nothing else is to lie.
-  static Region filled(Region region) {
-    region.dense = true, region.rows = 0;
-    return region;
   }
 
   void overlaps() const {

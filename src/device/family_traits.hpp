@@ -77,19 +77,25 @@ concept Computes = std::same_as<typename FamilyTraits<Family>::Arguments, Argume
 /// The families of GEMMs have besides
 ///
 ///     walks_tiles                       whether its clusters walk GemmChoice::tiling
-///     unwanted(wanted, config, number)  what tells a configuration from what is asked for: a
+///     unwanted(wanted, arguments, config, number)
+///                                       what tells a configuration from what is asked for: a
 ///                                       clause, or null
 ///     predict(arguments, config, device, wanted, model)
 ///                                       the choice of it, with its cost
 ///     remark(arguments, choice)         what the plan's reason says more: a clause after "; ", or
 ///                                       nothing
+///
+/// and may have
+///
+///     workspace_bytes(arguments, choice)
+///                                       of GemmArguments::workspace, that a choice needs
 template <class Family, class Traits = FamilyTraits<Family>>
 concept GemmFamily = Computes<Family, GemmArguments> &&
     requires(GemmArguments const& arguments, typename Family::Config const& config,
              GemmChoice const& choice, DeviceProperties const& device,
              GemmConstraints const& wanted, GemmCostModel const& model) {
   { Traits::walks_tiles } -> std::convertible_to<bool>;
-  { Traits::unwanted(wanted, config, 0) } -> std::same_as<char const*>;
+  { Traits::unwanted(wanted, arguments, config, 0) } -> std::same_as<char const*>;
   { Traits::predict(arguments, config, device, wanted, model) } -> std::same_as<GemmChoice>;
   { Traits::remark(arguments, choice) } -> std::same_as<std::string>;
 };

@@ -59,6 +59,7 @@ class GemmChecker : Checker {
     optional_pointer("bias", g_.bias, out_bytes);
     optional_pointer("scale_a", g_.scale_a, alignof(float));
     optional_pointer("scale_b", g_.scale_b, alignof(float));
+    workspace(g_.workspace, g_.workspace_bytes);
     for (auto const& [name, input] : {std::pair<char const*, void const*>("a", g_.a),
                                       {"b", g_.b},
                                       {"bias", g_.bias},
@@ -216,24 +217,27 @@ class GemmChecker : Checker {
                     device::ceil_div(row, pack), bits(type) * pack / 8);
     };
     Region const d = matrix("d", g_.d, *g_.ldd, g_.m, g_.n, *g_.d_batch_stride, *g_.out);
-    apart("gemm", d,
-          matrix("a", g_.a, *g_.lda, a_k ? g_.m : g_.k, a_k ? g_.k : g_.m, *g_.a_batch_stride,
-                 g_.in));
-    apart("gemm", d,
-          matrix("b", g_.b, *g_.ldb, b_k ? g_.n : g_.k, b_k ? g_.k : g_.n, *g_.b_batch_stride,
-                 *g_.in_b));
+    Region const workspace = region("workspace", g_.workspace, {}, g_.workspace_bytes, 1);
+    auto const is_read = [&](Region const& input) {
+      apart("gemm", d, input);
+      if (g_.workspace != nullptr) apart("gemm", workspace, filled(input));
+    };
+    is_read(matrix("a", g_.a, *g_.lda, a_k ? g_.m : g_.k, a_k ? g_.k : g_.m, *g_.a_batch_stride,
+                   g_.in));
+    is_read(matrix("b", g_.b, *g_.ldb, b_k ? g_.n : g_.k, b_k ? g_.k : g_.n, *g_.b_batch_stride,
+                   *g_.in_b));
     if (g_.beta != 0 && g_.c != g_.d)
-      apart("gemm", d, matrix("c", g_.c, *g_.ldc, g_.m, g_.n, *g_.c_batch_stride, *g_.out));
-    apart("gemm", d, region("bias", g_.bias, {}, g_.n, bytes_of(*g_.out)));
-    apart("gemm", d, region("scale_a", g_.scale_a, {}, 1, sizeof(float)));
-    apart("gemm", d, region("scale_b", g_.scale_b, {}, 1, sizeof(float)));
+      is_read(matrix("c", g_.c, *g_.ldc, g_.m, g_.n, *g_.c_batch_stride, *g_.out));
+    is_read(region("bias", g_.bias, {}, g_.n, bytes_of(*g_.out)));
+    is_read(region("scale_a", g_.scale_a, {}, 1, sizeof(float)));
+    is_read(region("scale_b", g_.scale_b, {}, 1, sizeof(float)));
+    if (g_.workspace != nullptr) apart("gemm", workspace, filled(d));
     if (g_.block_scale.block == 0) return;
     for (auto const& [name, scales, rows, stride] :
          {std::tuple<char const*, void const*, std::int64_t, std::int64_t>(
               "block_scale_a", g_.block_scale_a, g_.m, *g_.a_batch_stride),
           {"block_scale_b", g_.block_scale_b, g_.n, *g_.b_batch_stride}})
-      apart(
-          "gemm", d,
+      is_read(
           region(name, scales, {},
                  block_scale_bytes(rows, g_.k, g_.block_scale.block) * (stride == 0 ? 1 : g_.batch),
                  1));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -162,7 +163,7 @@ void enumerate(GemmArguments const& g, DeviceProperties const& device,
       if (char const* const why = Traits::check(g, c, device)) refusal = why;
       if (refusal.empty()) refusal = obstacle;
       if (refusal.empty()) {
-        if (char const* const why = Traits::unwanted(wanted, c, number)) refusal = why;
+        if (char const* const why = Traits::unwanted(wanted, g, c, number)) refusal = why;
       }
       if (refusal.empty()) refusal = preferred;
       computes = computes || refusal.empty();
@@ -209,6 +210,21 @@ DeviceProperties with_kernels_for(GemmArguments const& g, DeviceProperties const
               [&](FamilyId, int, std::string_view refusal) { found = found || refusal.empty(); });
     return found;
   });
+}
+
+/// Whether a choice's configuration cannot compute what is asked for.
+bool refused(GemmChoice const& choice, GemmArguments const& g, DeviceProperties const& device,
+             GemmConstraints const& wanted) {
+  bool refused = false;
+  choice.kernel.visit([&]<class F>(F family) {
+    if constexpr (device::Computes<F, GemmArguments>) {
+      using Traits = device::FamilyTraits<F>;
+      auto const& c = configuration(family, choice.configuration);
+      refused = Traits::check(g, c, device) != nullptr ||
+                Traits::unwanted(wanted, g, c, choice.configuration) != nullptr;
+    }
+  });
+  return refused;
 }
 
 bool walks_tiles(FamilyId kernel) {
@@ -277,6 +293,15 @@ std::vector<GemmChoice> tuning_candidates(GemmArguments const& g, DeviceProperti
     if (worth(candidate)) add(candidate.choice);
   for (GemmCandidate const& candidate : plan.candidates) {
     if (!worth(candidate) || !walks_tiles(candidate.choice.kernel)) continue;
+    if (candidate.choice.parts > 1 && !wanted.split_k) {
+      for (int const more : {-1, 1}) {  // parts
+        GemmConstraints parts = wanted;
+        parts.split_k = candidate.choice.parts + more;
+        if (!refused(candidate.choice, g, device, parts))
+          add(predict(candidate.choice.kernel, candidate.choice.configuration, g, device, parts,
+                      model));
+      }
+    }
     GemmConstraints cut = wanted;  // into tiles of two widths, or not
     if (!cut.fitted) cut.fitted = !candidate.choice.tiling.fitted();
     add(predict(candidate.choice.kernel, candidate.choice.configuration, g, device, cut, model));
@@ -291,6 +316,22 @@ std::vector<GemmChoice> tuning_candidates(GemmArguments const& g, DeviceProperti
     }
   }
   return candidates;
+}
+
+std::int64_t gemm_workspace_bytes(GemmArguments const& arguments, DeviceProperties const& device,
+                                  GemmConstraints const& wanted, GemmCostModel const& model) {
+  GemmArguments with_room = arguments;
+  with_room.workspace_bytes = std::numeric_limits<std::int64_t>::max();
+  GemmChoice const choice = choose_gemm(with_room, device, wanted, model);
+  std::int64_t bytes = 0;
+  choice.kernel.visit([&]<class F>(F) {
+    using Traits = device::FamilyTraits<F>;
+    if constexpr (device::Computes<F, GemmArguments>) {
+      if constexpr (requires { Traits::workspace_bytes(with_room, choice); })
+        bytes = Traits::workspace_bytes(with_room, choice);
+    }
+  });
+  return bytes;
 }
 
 GemmPlan plan_gemm(GemmArguments const& arguments, DeviceProperties const& properties,
@@ -350,7 +391,10 @@ std::string to_string(GemmPlan const& plan, bool all) {
     if (walks_tiles(candidate.choice.kernel))
       s += fmt::format(", raster along {} in groups of {}, {}{}{}", to_string(t.raster), t.group,
                        io::counted(candidate.choice.clusters, "cluster"),
-                       candidate.choice.tiling.fitted() ? ", two widths" : "",
+                       candidate.choice.parts > 1
+                           ? fmt::format(", {} parts of k", candidate.choice.parts)
+                       : candidate.choice.tiling.fitted() ? ", two widths"
+                                                          : "",
                        candidate.choice.lockstep_steps > 0 ? ", in step" : "");
     s += "\n";
   }

@@ -51,6 +51,12 @@ template <class Visit> void for_each_attention_family(Visit&& visit) {
   });
 }
 
+/// Whether a family computes attention's keys in parts, with sums in a workspace.
+template <KernelFamily F> constexpr bool of_parts = device::Computes<F, AttentionArguments> &&
+                                                    requires {
+  device::FamilyTraits<F>::workspace_bytes;
+};
+
 /// What tells a configuration from what is asked for: a clause, or null.
 char const* unwanted(AttentionConstraints const& wanted, FamilyId family, int number) {
   if (wanted.kernel && *wanted.kernel != family) return "another kernel is asked for";
@@ -185,7 +191,7 @@ AttentionPlan plan_attention(AttentionArguments const& a, DeviceProperties const
     plan.reason += " is the only one that remains";
   plan.chosen().kernel.visit([&]<class F>(F family) {
     using Traits = device::FamilyTraits<F>;
-    if constexpr (requires { Traits::workspace_bytes; }) {
+    if constexpr (of_parts<F>) {
       auto const& config = configuration(family, plan.chosen().configuration);
       std::string const remark = Traits::remark(a, config, device);
       if (!remark.empty()) plan.reason += "; " + remark;
@@ -204,7 +210,7 @@ std::int64_t attention_workspace_bytes(AttentionArguments const& arguments,
   std::int64_t bytes = 0;
   choice.kernel.visit([&]<class F>(F family) {
     using Traits = device::FamilyTraits<F>;
-    if constexpr (requires { Traits::workspace_bytes; })
+    if constexpr (of_parts<F>)
       bytes = Traits::workspace_bytes(a, configuration(family, choice.configuration), device);
   });
   return bytes;

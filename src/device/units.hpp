@@ -17,7 +17,7 @@ namespace tegula::device {
 inline constexpr int kUnits = 6;
 
 /// A family has at most so many representative configurations, so that a quick build stays one.
-inline constexpr int kMostRepresentative = 22;
+inline constexpr int kMostRepresentative = 24;
 
 /// Of each family so many representative configurations are compiled for a GPU by `./run test`,
 /// which looks at what nvcc makes of them; `./run nightly` looks at all.

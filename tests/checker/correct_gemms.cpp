@@ -47,12 +47,15 @@ void add_gemm_sm90(std::vector<CorrectKernel>& all) {
     // One cluster walks two tiles, the second with few rows, and goes just over once round the ring
     // of stages.
     GemmProblem p = problem_for(c);
-    p.m = c.split_k > 1 ? c.block_m / 2 + 1 : c.block_m * c.cluster_m + 9;
+    // Of parts of K each of three clusters has one.
+    bool const shared = c.split_k > 1 || c.in_parts;
+    p.m = shared ? c.block_m / 2 + 1 : c.block_m * c.cluster_m + 9;
     p.n = c.block_n * c.cluster_n / 2 + 3;
     p.k = block_k(c) * (std::min(stages(c), 4) / 2 + 1) + 8;
     p.beta = i % 3 == 0 ? 0.5f : 0;
     p.bias = i % 2 == 1;
-    add(to_string(c), p, {.configuration = static_cast<int>(i), .clusters = 1});
+    add(to_string(c), p,
+        {.configuration = static_cast<int>(i), .clusters = c.in_parts ? 3 : 1});
   }
   // Tiles of two widths: one cluster walks a wide one and two narrow ones. (Other types:
   // the forms.)
@@ -165,6 +168,7 @@ void add_forms(std::vector<CorrectKernel>& all) {
       p.n = tile_widths(c).wide + 2 * tile_widths(c).narrow - 5, p.k = 3 * block_k(c);
       clusters = 2;
     }
+    if (c.in_parts) p.m = c.block_m * c.cluster_m - 3, clusters = 2;  // each has a part
     p.beta = i % 2 == 0 ? 0.5f : 0;
     p.bias = i % 2 == 1;
     all.push_back({"gemm_sm90_forms", gemm_sm90_form_name(form),

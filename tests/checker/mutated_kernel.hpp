@@ -51,6 +51,11 @@ class Bench {
     machine_.fill(outputs_.back().memory, kPoison, bytes);
     return outputs_.back().memory;
   }
+  void* zeros(char const* name, std::int64_t bytes) {
+    void* const memory = machine_.allocate(static_cast<std::size_t>(bytes), name);
+    machine_.fill(memory, 0, static_cast<std::size_t>(bytes));
+    return memory;
+  }
   Outcome outcome(sim::Report report) const {
     Outcome result{.report = std::move(report)};
     for (Output const& output : outputs_) {
@@ -113,10 +118,15 @@ inline GemmArguments gemm_arguments(Bench& bench, Case const& c) {
 
 inline GemmSm90Params gemm_sm90_params(Bench& bench, Case const& c) {
   GemmArguments const g = gemm_arguments(bench, c);
-  TilePartition const tiling = equal_tiles(c.sm90, g);
+  TilePartition const tiling = equal_tiles(c.sm90, g, Raster::along_n, 1, c.parts);
+  GemmSm90Parts parts = {.tile = TileParts(c.parts)};
+  if (c.parts > 1)
+    parts.partial = partial_sums(c.sm90, tiling, [&](std::int64_t bytes) {
+      return bench.zeros("workspace", bytes);
+    });
   GemmSm90Params params = independent_params(
       c.sm90, g, {.clusters = clusters_of(c.sm90, tiling, c.clusters), .tiling = tiling},
-      sim::encode);
+      sim::encode, parts);
   // A mutant may load C where there is none; it then loads D.
   if (g.c == nullptr) params.epilogue.c = params.epilogue.d;
   return params;

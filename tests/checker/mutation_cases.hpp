@@ -27,6 +27,7 @@ struct Case {
   int heads = 1, kv_heads = 1;
   bool adds = false;  ///< beta = 0.5 and a bias
   int clusters = 1;   ///< of gemm_sm90's grid
+  int parts = 1;      ///< of K, likewise
 };
 
 inline constexpr GemmConfig kSmallSm80 = {
@@ -109,6 +110,14 @@ inline constexpr std::array kCases = {
          .m = 60,
          .n = 64,
          .k = 1700},
+    Case{.name = "gemm_sm90_parts",
+         .family = Family::gemm_sm90,
+         .sm90 = {.block_m = 64, .block_n = 64, .schedule = Schedule::basic, .in_parts = true},
+         .m = 60,
+         .n = 64,
+         .k = 400,
+         .clusters = 3,
+         .parts = 3},
     Case{.name = "attention_sm80",
          .family = Family::attention_sm80,
          .attention = {.head_dim = 32, .block_m = 64, .block_n = 32},

@@ -105,15 +105,39 @@ constexpr GemmSm90Config kFittedForms[] = {
      .narrow_n = 56},
 };
 
+/// K in parts, kParts of them: with one consumer and with two, with a multicast of either operand,
+/// and types of D that are not those of A and B.
+constexpr GemmSm90Config kFormsInParts[] = {
+    {.block_m = 64, .block_n = 64, .schedule = Schedule::basic, .in_parts = true},
+    {.out = DType::f32,
+     .b_major = Major::mn,
+     .block_m = 64,
+     .block_n = 128,
+     .schedule = Schedule::basic,
+     .cluster_n = 2,
+     .in_parts = true},
+    {.a = DType::e4m3,
+     .b = DType::e4m3,
+     .out = DType::f16,
+     .block_m = 128,
+     .block_n = 64,
+     .schedule = Schedule::cooperative,
+     .cluster_m = 2,
+     .in_parts = true},
+};
+constexpr int kParts = 2;
+
 constexpr Schedule kSchedules[] = {Schedule::basic, Schedule::cooperative, Schedule::pingpong};
 
 /// Every form with bf16 K-major operands; then all operands with every schedule, its forms taking
 /// turns (in a build of representative configurations with one schedule each, in turn); tiles of a
-/// width that is no power of two; and those of two widths.
+/// width that is no power of two; those of two widths; and those in parts.
 constexpr auto kConfigurations = [] {
   constexpr std::size_t others = std::size(kOperands) - 1;
   constexpr std::size_t with_others = TEGULA_ALL_FORMS ? std::size(kSchedules) * others : others;
-  std::array<GemmSm90Config, kPairs + with_others + 2 + std::size(kFittedForms)> configurations{};
+  std::array<GemmSm90Config, kPairs + with_others + 2 + std::size(kFittedForms) +
+                                 std::size(kFormsInParts)>
+      configurations{};
   std::size_t count = 0;
   for (GemmSm90Config const& form : kForms) configurations[count++] = form;
   for (std::size_t s = 0; s < std::size(kSchedules); ++s) {
@@ -133,22 +157,30 @@ constexpr auto kConfigurations = [] {
   configurations[count++] = {.block_m = 64, .block_n = 96, .schedule = Schedule::pingpong};
   configurations[count++] = {.block_m = 128, .block_n = 160, .schedule = Schedule::cooperative};
   for (GemmSm90Config const& form : kFittedForms) configurations[count++] = form;
+  for (GemmSm90Config const& form : kFormsInParts) configurations[count++] = form;
   return configurations;
 }();
 
-GemmSm90Params params_of(GemmSm90Config const& c, GemmArguments const& g, int clusters,
-                         Raster raster) {
-  TileScheduler const order = equal_tiles(c, g, raster, /*group=*/2);
+GemmSm90Params params_of(sim::Machine& machine, GemmSm90Config const& c, GemmArguments const& g,
+                         int clusters, Raster raster) {
+  GemmSm90Parts parts = {.tile = TileParts(c.in_parts ? kParts : 1)};
+  TileScheduler const order = equal_tiles(c, g, raster, /*group=*/2, parts.tile.count);
   TilePartition tiling = order;
   if (c.narrow_n > 0)
     tiling =
         fit_tiles(order, static_cast<int>(g.n), tile_widths(c), std::min(clusters, tiling.tiles));
   GemmSm90Schedule schedule = {.clusters = clusters_of(c, tiling, clusters), .tiling = tiling};
+  if (c.in_parts)
+    parts.partial = partial_sums(c, tiling, [&](std::int64_t bytes) {
+      void* const memory = machine.allocate(static_cast<std::size_t>(bytes), "workspace");
+      machine.fill(memory, 0, static_cast<std::size_t>(bytes));
+      return memory;
+    });
   // Along one axis looked up, along the other computed by the kernel.
   if (raster == Raster::along_m)
     schedule.initial_tiles =
         initial_tiles(tiling, tile_widths(c), schedule.clusters, cluster_size(c), 0);
-  return independent_params(c, g, schedule, sim::encode);
+  return independent_params(c, g, schedule, sim::encode, parts);
 }
 
 template <int I> struct Form : GemmSm90<kConfigurations[I]> {};
@@ -161,7 +193,7 @@ struct Launched {
 
 template <int I>
 Launched launch(sim::Machine& machine, GemmArguments const& g, int clusters, Raster raster) {
-  GemmSm90Params const params = params_of(kConfigurations[I], g, clusters, raster);
+  GemmSm90Params const params = params_of(machine, kConfigurations[I], g, clusters, raster);
   return {sim::launch<Form<I>>(machine, Form<I>::grid(params), params,
                                global_tensors(Form<I>::config, params)),
           params.schedule.tiling};
@@ -184,10 +216,10 @@ std::span<GemmSm90Config const> gemm_sm90_forms() { return kConfigurations; }
 std::string gemm_sm90_form_name(int form) {
   constexpr char const* schedules[] = {"basic", "cooperative", "pingpong"};
   GemmSm90Config const& c = config_of(form);
-  return fmt::format("{}_{}_{}x{}{}_cluster_{}x{}_split_{}_{}_{}_{}_{}{}", form,
+  return fmt::format("{}_{}_{}x{}{}_cluster_{}x{}_split_{}{}_{}_{}_{}_{}{}", form,
                      schedules[static_cast<int>(c.schedule)], c.block_m, c.block_n,
                      c.narrow_n > 0 ? fmt::format("_or_{}", c.narrow_n) : "", c.cluster_m,
-                     c.cluster_n, c.split_k, to_string(c.a), to_string(c.b), to_string(c.out),
+                     c.cluster_n, c.split_k, c.in_parts ? "_in_parts" : "", to_string(c.a), to_string(c.b), to_string(c.out),
                      c.a_major == Major::k ? "k" : "m", c.b_major == Major::k ? "k" : "n");
 }
 

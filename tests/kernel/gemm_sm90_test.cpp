@@ -200,7 +200,8 @@ TEST(GemmSm90, EveryTileAndScheduleGivesTheSameBits) {
       GemmSm90Config const& c = table()[static_cast<std::size_t>(configuration)];
       if (adds && c.transposed) continue;
       auto const d = run_computable(machine, p, {.configuration = configuration, .clusters = 3}).d;
-      auto const [first, is_new] = by_split.emplace(c.split_k, d);
+      // (Parts are three.)
+      auto const [first, is_new] = by_split.emplace(c.in_parts ? 3 : c.split_k, d);
       EXPECT_TRUE(is_new || first->second == d) << to_string(c);
     }
     EXPECT_GT(by_split.size(), 1u);
@@ -243,6 +244,33 @@ TEST(GemmSm90, TheOrderOfTilesChangesNothing) {
   }
 }
 
+// Any number of parts of K, more than it has steps among them, computed by one cluster after the
+// other or by several together: which part comes last does not show, and the next launch finds the
+// counters of arrivals as the first did.
+TEST(GemmSm90, AddsUpAnyNumberOfParts) {
+  Machine const machine = test_machine(), unchecked = test_machine({.check = false});
+  auto const in_parts = configurations_that([](GemmSm90Config const& c) { return c.in_parts; });
+  ASSERT_FALSE(in_parts.empty());
+  for (int const configuration : in_parts) {
+    GemmSm90Config const& c = table()[static_cast<std::size_t>(configuration)];
+    if (!plain_bf16(c)) continue;
+    std::int64_t turn = configuration;
+    for (int const parts : {2, 3, 7, kMostParts}) {
+      if (!chosen(turn++, 2)) continue;
+      GemmProblem p = problem_for(c);
+      p.m = c.block_m + 1, p.n = c.block_n * c.cluster_n - 3, p.k = 10 * block_k(c) + 8;
+      p.batch = parts == 3 ? 2 : 1;
+      Launch launch{.configuration = configuration, .clusters = 1, .parts = parts};
+      auto const expected = expect_correct(machine, p, launch).d;
+      for (int const clusters : {2, 5}) {
+        launch.clusters = clusters;
+        EXPECT_EQ(run(clusters == 5 ? machine : unchecked, p, launch).d, expected)
+            << to_string(c) << ", " << parts << " parts, " << clusters << " clusters";
+      }
+    }
+  }
+}
+
 // A narrow tile's accumulators are the first of a wide one's, which saw infinities and NaNs: what
 // the others still hold stays beyond its edge.
 TEST(GemmSm90, KeepsTilesOfTwoWidthsApart) {
@@ -262,14 +290,20 @@ TEST(GemmSm90, KeepsTilesOfTwoWidthsApart) {
 /// D of a problem whose C lies where D comes to, by a choice of the configuration's that `adjust`
 /// may change.
 template <class Adjust>
-std::vector<std::uint8_t> run_in_place(Machine const& machine, GemmProblem const& p,
-                                       int configuration, Adjust&& adjust) {
+std::vector<std::uint8_t> run_in_place(Machine const& machine, GemmProblem p, int configuration,
+                                       Adjust&& adjust) {
   std::vector<std::uint8_t> in_place;
+  GemmSm90Config const& c = table()[static_cast<std::size_t>(configuration)];
+  int const parts = Launch{}.parts;
+  p.workspace = workspace_for(p, c, parts);
   run_by(machine, p, [&](GemmArguments g) {
     auto const c_values = random_elements(p.out, *g.ldc * p.m, 4 * p.seed + 2, p.c);
     Buffer<std::uint8_t> d(machine, c_values, "c and d");
     g.c = g.d = d.data();
-    GemmConstraints const constraints{.kernel = gemm_sm90, .configuration = configuration};
+    GemmConstraints const constraints{
+        .kernel = gemm_sm90,
+        .configuration = configuration,
+        .split_k = c.in_parts ? std::optional(parts) : std::nullopt};
     GemmChoice choice = choose_gemm(g, machine.properties(), constraints);
     adjust(choice);
     gemm(machine, g, choice);

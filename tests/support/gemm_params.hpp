@@ -43,15 +43,15 @@ inline GemmParams independent_params(GemmArguments const& g) {
           .activation = g.activation};
 }
 
-/// The clusters' tiles of D, all of one width.
+/// The clusters' tiles of D, all of one width, or as many parts of each.
 inline TileScheduler equal_tiles(GemmSm90Config const& c, GemmArguments const& g,
-                                 Raster raster = Raster::along_n, int group = 1) {
+                                 Raster raster = Raster::along_n, int group = 1, int parts = 1) {
   auto const tiles = [](std::int64_t extent, int tile) {
     return static_cast<int>((extent + tile - 1) / tile);
   };
   return {.tiles_m = tiles(g.m, c.block_m * c.cluster_m),
           .tiles_n = tiles(g.n, c.block_n * c.cluster_n),
-          .batches = static_cast<int>(g.batch),
+          .batches = static_cast<int>(g.batch) * parts,
           .raster = raster,
           .group = group};
 }
@@ -61,10 +61,19 @@ inline int clusters_of(GemmSm90Config const& c, TilePartition const& tiling, int
   return c.split_k > 1 ? tiling.tiles : std::min(most, tiling.tiles);
 }
 
+/// The memory in which the parts' sums meet: allocate(bytes) gives zeros.
+template <class Allocate>
+PartialSums partial_sums(GemmSm90Config const& c, TilePartition const& tiling, Allocate allocate) {
+  std::int64_t const warps = std::int64_t{tiling.tiles} * cluster_size(c) * warps_of_tile(c);
+  return {static_cast<float*>(allocate(tiling.tiles * part_bytes(c))),
+          static_cast<std::uint32_t*>(allocate(4 * warps))};
+}
+
 /// Of gemm_sm90. encode(description) makes a tensor map of the machine.
 template <class Encode>
 GemmSm90Params independent_params(GemmSm90Config const& config, GemmArguments const& g,
-                                  GemmSm90Schedule const& schedule, Encode encode) {
+                                  GemmSm90Schedule const& schedule, Encode encode,
+                                  GemmSm90Parts const& parts = {}) {
   auto const batches = [&](std::int64_t stride) { return stride == 0 ? 1 : g.batch; };
   TmaMatrices const a = {
       g.in, g.a, g.m, g.k, batches(*g.a_batch_stride), *g.lda, *g.a_batch_stride};
@@ -111,7 +120,8 @@ GemmSm90Params independent_params(GemmSm90Config const& config, GemmArguments co
                        .alpha = g.alpha,
                        .beta = g.beta,
                        .c_batched = g.batch > 1,
-                       .activation = g.activation}};
+                       .activation = g.activation},
+          .parts = parts};
 }
 
 }  // namespace tegula

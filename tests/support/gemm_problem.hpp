@@ -34,6 +34,7 @@ struct GemmProblem {
   std::optional<float> scale_a = {}, scale_b = {};
   Activation activation = Activation::none;
   BlockScale block_scale = {};  ///< A and B are then quantised
+  std::int64_t workspace = 0;   ///< bytes
   GemmConstraints constraints = {};
   std::uint64_t seed = 1;
   std::function<float(std::mt19937_64&)> a = normal, b = normal, c = normal;
@@ -126,6 +127,8 @@ GemmResult run_by(Machine const& machine, GemmProblem const& p, Launch launch) {
       block_scale_b(machine, r.block_scale_b, "scales of b");
   Buffer<float> const scales(machine, r.scales, "scales");
   auto const d = poisoned(machine, static_cast<std::int64_t>(r.c.size()), "d");
+  auto const workspace = poisoned(machine, p.workspace, "workspace");
+  if (p.workspace > 0) g.workspace = workspace.data(), g.workspace_bytes = p.workspace;
   auto const arguments = [&](std::uint8_t const* at_a, std::uint8_t const* at_b,
                              std::uint8_t const* at_c, std::uint8_t const* at_bias,
                              float const* at_scales, void const* at_block_scale_a,

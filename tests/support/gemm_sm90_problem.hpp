@@ -32,7 +32,7 @@ inline bool plain_bf16(GemmSm90Config const& c) {
 
 /// How a configuration is launched: with how many clusters (0: as chosen), in which order of tiles,
 /// whether of two widths, such as make these clusters' longest share the shortest, and after how
-/// many steps of K they meet.
+/// many steps of K they meet; and in how many parts of K a configuration that is in parts computes.
 struct Launch {
   int configuration = 0;
   int clusters = 0;
@@ -40,6 +40,7 @@ struct Launch {
   int group = 2;
   bool fitted = false;
   int lockstep_steps = 0;
+  int parts = 3;
 };
 
 /// The problem as a configuration takes it. One whose D is transposed has tiles of the caller's
@@ -53,16 +54,28 @@ inline GemmProblem computable(GemmProblem p, GemmSm90Config const& c) {
   return p;
 }
 
-inline GemmResult run_computable(Machine const& machine, GemmProblem const& p,
-                                 Launch const& launch) {
+/// The bytes of workspace that a configuration takes for as many parts of K; 0 of one that is not
+/// in parts. The problem is as it takes it.
+inline std::int64_t workspace_for(GemmProblem const& p, GemmSm90Config const& c, int parts) {
+  if (!c.in_parts) return 0;
+  auto const tiles = [](int extent, int tile) { return std::int64_t{(extent + tile - 1) / tile}; };
+  return part_bytes(c) * parts * p.batch *
+         tiles(c.transposed ? p.n : p.m, c.block_m * c.cluster_m) *
+         tiles(c.transposed ? p.m : p.n, c.block_n * c.cluster_n);
+}
+
+inline GemmResult run_computable(Machine const& machine, GemmProblem p, Launch const& launch) {
+  GemmSm90Config const& c = table()[static_cast<std::size_t>(launch.configuration)];
+  p.workspace = workspace_for(p, c, launch.parts);
   return run_by(machine, p, [&](GemmArguments const& g) {
-    GemmConstraints const constraints{.kernel = gemm_sm90,
-                                      .configuration = launch.configuration,
-                                      .raster = launch.raster,
-                                      .group = launch.group,
-                                      .fitted = false};
+    GemmConstraints const constraints{
+        .kernel = gemm_sm90,
+        .configuration = launch.configuration,
+        .split_k = c.in_parts ? std::optional(launch.parts) : std::nullopt,
+        .raster = launch.raster,
+        .group = launch.group,
+        .fitted = false};
     GemmChoice choice = choose_gemm(g, machine.properties(), constraints);
-    GemmSm90Config const& c = table()[static_cast<std::size_t>(launch.configuration)];
     // The CTAs that split K compute one tile; the others walk as many as there are.
     if (c.split_k == 1 && launch.clusters > 0)
       choice.clusters = std::min(launch.clusters, choice.tiling.tiles);
@@ -114,12 +127,13 @@ inline GemmProblem fitted_problem(GemmSm90Config const& c, bool even) {
   return p;
 }
 
-/// One plain bf16 configuration for each schedule, cluster shape and split of K, and order of D.
+/// One plain bf16 configuration for each schedule, cluster shape, split or parts of K, and order of D.
 inline std::vector<int> one_of_each_form() {
   std::map<std::tuple<Schedule, int, int, int, bool>, int> forms;
   for (int const i : configurations_that(plain_bf16)) {
     GemmSm90Config const& c = table()[static_cast<std::size_t>(i)];
-    auto const form = std::tuple(c.schedule, c.cluster_m, c.cluster_n, c.split_k, c.transposed);
+    auto const form =
+        std::tuple(c.schedule, c.cluster_m, c.cluster_n, c.in_parts ? -1 : c.split_k, c.transposed);
     auto const known = forms.find(form);
     if (known == forms.end()) {
       forms[form] = i;

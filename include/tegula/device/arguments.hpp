@@ -31,6 +31,9 @@ inline constexpr std::int64_t kMaxExtent = (std::int64_t{1} << 30) - 1024;
 /// The most parts that attention's keys are computed in.
 inline constexpr std::int64_t kMostSplits = 1024;
 
+/// The most parts that a GEMM's K is computed in by CTAs of different clusters.
+inline constexpr int kMostParts = 32;
+
 /// Strides of a contiguous (batch, seq, heads, head_dim) tensor; what does not fit in 64 bits
 /// becomes the largest value (and is then refused by `check`).
 constexpr TokenStrides contiguous_tokens(std::int64_t seq, std::int64_t heads,
@@ -214,6 +217,10 @@ constexpr std::int64_t contiguous_batch(std::int64_t rows, std::int64_t ld) {
 /// is even of e2m1 both; else, where one has less than 8 bits, a multiple of 128, and rows are
 /// multiples of 32 bytes. They need an sm_100. Matrices of a batch have scales of their own, one
 /// behind the other, where their batch stride is not 0.
+///
+/// **A long K and few tiles of D**: on an sm_90 several CTAs may compute a tile together, each a
+/// part of K, as far as `workspace` has room for their sums. Without one only the CTAs of a cluster
+/// share K. gemm_workspace_bytes (gemm_plan.hpp) says how much is best.
 struct GemmArguments {
   DType in = DType::bf16;          ///< of a: f16, bf16, tf32, e4m3, e5m2, or as block_scale
   std::optional<DType> in_b = {};  ///< of b: as a, the default; or as fp8 and scales allow
@@ -252,6 +259,8 @@ struct GemmArguments {
   float alpha = 1;
   float beta = 0;
   Activation activation = Activation::none;
+  void* workspace = nullptr;  ///< device memory, aligned to 16 bytes, for one launch at a time
+  std::int64_t workspace_bytes = 0;  ///< of it; 0 without one
 };
 
 /// The problem in a line: "bf16, 2 x 16 heads of 4, 512 queries, 512 keys, head_dim 128, causal,

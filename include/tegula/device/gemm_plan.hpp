@@ -77,6 +77,11 @@ struct GemmSm90CostModel {
   double reduction_tile_us = 3.11;   ///< more, for 128 accumulators of each of them
   double reduction_cooperative_us = 0.5;  ///< more, where consumers share a tile
   double relaunch_us = 1.25;              ///< more, for each further wave of such clusters
+  // K in parts, whose sums meet in a workspace. Reckoned from other kernels' times and not measured
+  // yet: hence the margin.
+  double parts_us = 2;                ///< from a part's sums to the last one's arrival
+  double parts_bytes_per_cycle = 40;  ///< that one SM takes of the other parts' sums
+  double parts_margin = 0.08;         ///< of the time, that parts must gain at least
   // Tiles of two widths, which share fewer operands with their neighbours.
   /// of the tensor cores' time, that memory may take at most
   double fitted_dram_cooperative = 0.455;
@@ -138,8 +143,11 @@ struct GemmChoice {
   int configuration = 0;  ///< its number
   TilePartition tiling;   ///< of gemm_sm90, into clusters' tiles
   int clusters = 1;       ///< of gemm_sm90's grid
+  /// that K is computed in by several clusters, of gemm_sm90: as many of the tiling's batches are
+  /// one of D
+  int parts = 1;
   /// steps of K between meetings of the clusters (pipeline/lockstep_barrier.hpp); 0, and with
-  /// split_k: none
+  /// split_k or parts: none
   int lockstep_steps = 0;
   GemmCost cost;
 };
@@ -151,7 +159,7 @@ struct GemmConstraints {
   std::optional<Schedule> schedule;
   std::optional<int> block_m, block_n;
   std::optional<int> cluster_m, cluster_n;  ///< CTAs: on Blackwell 2 x 1 is a pair
-  std::optional<int> split_k;
+  std::optional<int> split_k;  ///< CTAs that share a tile's K, in a cluster or in parts
   std::optional<Raster> raster;
   std::optional<int> group;  ///< tiles across the raster axis
   /// whether D is cut into tiles of two widths, where that evens the shares
@@ -187,6 +195,12 @@ std::vector<GemmChoice> tuning_candidates(GemmArguments const& arguments,
                                           DeviceProperties const& device, int most = 8,
                                           GemmConstraints const& constraints = {},
                                           GemmCostModel const& model = {});
+
+/// Bytes of GemmArguments::workspace with which the choice is the best; 0 where that needs none.
+/// Whatever workspace the arguments have. Precondition and errors as of choose_gemm.
+std::int64_t gemm_workspace_bytes(GemmArguments const& arguments, DeviceProperties const& device,
+                                  GemmConstraints const& constraints = {},
+                                  GemmCostModel const& model = {});
 
 struct GemmCandidate {
   GemmChoice choice;

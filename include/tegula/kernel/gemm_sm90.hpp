@@ -66,7 +66,10 @@ template <GemmSm90Config C> struct GemmSm90 {
   static constexpr bool split = C.split_k > 1;
   static constexpr bool two_widths = C.narrow_n > 0;
   static constexpr int narrow_n = two_widths ? C.narrow_n : C.block_n;
+  static constexpr bool in_parts = C.in_parts;
   static_assert(!split || !pingpong, "both consumers share one tile");
+  static_assert(!in_parts || (!split && !pingpong && C.narrow_n == 0),
+                "parts differ in their steps, and all consumers share each");
   static_assert(!two_widths || (C.narrow_n < C.block_n && !split));
   static_assert(stages >= 2);
 
@@ -144,7 +147,9 @@ template <GemmSm90Config C> struct GemmSm90 {
   // Registers move from the producer to the consumers: launched with `even` each.
   static constexpr int even = 65536 / (threads * min_ctas_per_sm) / 8 * 8;
   static constexpr int producer_registers = 40;
-  static constexpr bool moves_registers = consumers > 1 && Accumulator::registers + 80 > even;
+  static constexpr int beside_accumulators = in_parts ? 160 : 80;  // other parts' sums, too
+  static constexpr bool moves_registers =
+      consumers > 1 && Accumulator::registers + beside_accumulators > even;
   static constexpr int consumer_registers =
       ((1 + consumers) * even - producer_registers) / consumers / 8 * 8;
 
@@ -169,7 +174,8 @@ template <GemmSm90Config C> struct GemmSm90 {
       Unloaded::prefetch_maps(p.problem);
       Epilogue::prefetch_maps(p.epilogue);
     }
-    WorkTiles work{p.schedule.tiling, p.schedule.clusters, p.schedule.initial_tiles};
+    WorkTiles work{p.schedule.tiling, p.schedule.clusters, p.schedule.initial_tiles,
+                   p.parts.tile};
     // What TMA loads first is on its way from memory to L2 while the cluster meets.
     if (warp == 0 && warp::elect_one()) prefetch_first(p, work);
     if (thread_idx() == 128) init(smem, ring, order);
@@ -197,8 +203,7 @@ template <GemmSm90Config C> struct GemmSm90 {
                                     WorkTiles& work) {
     griddepcontrol_wait();  // the launch before this one has written A, B, C
     typename Ring::State state;
-    int const first = step_of_k(p, Cluster::share());
-    int const last = step_of_k(p, Cluster::share() + 1);
+    int first = first_step(p, work), last = last_step(p, work);
     // One CTA of a cluster is enough: its peers share its stages.
     LockstepBarrier lockstep{peers == 1 || cluster_cta_rank() == 0 ? p.schedule.lockstep : nullptr,
                              p.schedule.lockstep_steps, p.schedule.tiling.tiles,
@@ -234,6 +239,7 @@ template <GemmSm90Config C> struct GemmSm90 {
       lockstep.next_tile();
       work.next();
       work.find();
+      if constexpr (in_parts) first = first_step(p, work), last = last_step(p, work);
     }
     lockstep.leave();
     griddepcontrol_launch_dependents();
@@ -246,7 +252,7 @@ template <GemmSm90Config C> struct GemmSm90 {
     Epilogue epilogue{p.epilogue, p.problem.m, p.problem.n, smem.d, smem.epilogue};
     typename Ring::State state;
     int const share = Cluster::share();
-    int const steps = step_of_k(p, share + 1) - step_of_k(p, share);
+    int steps = last_step(p, work) - first_step(p, work);
     if (pingpong && group == 1) {  // the other consumer begins
       state.advance(steps);
       work.next();
@@ -257,7 +263,7 @@ template <GemmSm90Config C> struct GemmSm90 {
       bool const narrow = work.narrow();
       int const last = narrow ? mainloop<narrow_n>(smem, ring, state, steps, group, order, tCrC)
                               : mainloop<C.block_n>(smem, ring, state, steps, group, order, tCrC);
-      work.find();  // while the tensor core finishes
+      if constexpr (!in_parts) work.find();  // while the tensor core finishes
       wgmma_wait_group<0>();
       wgmma_pin(tCrC);
       ring.release(last);
@@ -270,9 +276,13 @@ template <GemmSm90Config C> struct GemmSm90 {
         auto tCrD = sums.reduce(tCrC);
         epilogue.store(tCrD, m, work.n + share * share_n, work.batch, narrow);
       } else {
-        epilogue.store(tCrC, m, work.n, work.batch, narrow);
+        if (adds_last_part(p, work, tCrC)) epilogue.store(tCrC, m, work.n, work.batch, narrow);
       }
       work.next(pingpong ? 2 : 1);
+      if constexpr (in_parts) {  // how many steps it has is its part's
+        work.find();
+        steps = last_step(p, work) - first_step(p, work);
+      }
       if constexpr (pingpong) state.advance(steps);
     }
     epilogue.drain();
@@ -311,16 +321,42 @@ template <GemmSm90Config C> struct GemmSm90 {
     return previous;
   }
 
-  /// The steps of K, block_k each, of a share: from step_of_k(p, share) to step_of_k(p, share + 1),
-  /// at least one: steps beyond K add zeros.
-  TEGULA_DEVICE static int step_of_k(Params const& p, int share) {
+  /// With parts of K, adds the warp's sums of one to the others': true if all are there, and then
+  /// these are the sums of the whole tile.
+  TEGULA_DEVICE static bool adds_last_part(Params const& p, WorkTiles const& work,
+                                           Accumulator& tCrC) {
+    if constexpr (in_parts) {
+      int const parts = p.parts.tile.count;
+      if (parts == 1) return true;
+      constexpr int warps_of_cluster = cluster.x * warps;
+      int const warp = cluster_cta_rank() * warps + thread_idx_here() / 32 - 4;
+      return WorkspaceReduction<Accumulator>{p.parts.partial,
+                                             work.first_part() * warps_of_cluster + warp,
+                                             work.tiles_of_part() * warps_of_cluster, work.part, parts}
+          .add(tCrC);
+    }
+    return true;
+  }
+
+  /// The steps of K, block_k each, that this CTA computes of a tile, those of its share or its
+  /// part: from the first to before the last, at least one. Steps beyond K add zeros.
+  TEGULA_DEVICE static int first_step(Params const& p, WorkTiles const& work) {
+    return in_parts ? step_of_k(p, work.part, p.parts.tile.count)
+                    : step_of_k(p, Cluster::share(), C.split_k);
+  }
+  TEGULA_DEVICE static int last_step(Params const& p, WorkTiles const& work) {
+    return in_parts ? step_of_k(p, work.part + 1, p.parts.tile.count)
+                    : step_of_k(p, Cluster::share() + 1, C.split_k);
+  }
+  /// The first step of one of several shares.
+  TEGULA_DEVICE static int step_of_k(Params const& p, int share, int shares) {
     int const steps = (p.problem.k + block_k - 1) / block_k;
-    return (steps < C.split_k ? C.split_k : steps) * share / C.split_k;
+    return (steps < shares ? shares : steps) * share / shares;
   }
 
   /// What the producer loads first, into L2. (The next steps' would compete with it.)
   TEGULA_DEVICE static void prefetch_first(Params const& p, WorkTiles const& work) {
-    int const k = step_of_k(p, Cluster::share());
+    int const k = first_step(p, work);
     prefetch(Cluster::copy_b(), Operands::b(p.problem, work)(_, _, k));
     prefetch(Cluster::copy_a(), Operands::a(p.problem, work)(_, _, k));
   }

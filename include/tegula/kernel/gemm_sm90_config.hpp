@@ -12,6 +12,7 @@
 #include "tegula/pipeline/lockstep_barrier.hpp"
 #include "tegula/pipeline/tile_partition.hpp"
 #include "tegula/pipeline/work_tiles.hpp"
+#include "tegula/pipeline/workspace_reduction.hpp"
 #include "tegula/tensor/tma_box.hpp"
 
 namespace tegula {
@@ -30,7 +31,8 @@ enum class Schedule : std::uint8_t {
 /// (rank = m + cluster_m n) compute neighbouring tiles and fetch what they share once, by
 /// multicast. With split_k > 1 the cluster has split_k times as many, of which split_k compute a
 /// tile together, each a share of K (rank = m + cluster_m n + cluster_m cluster_n share). With
-/// narrow_n > 0 the kernel has a second main loop, for tiles of that many columns, so that D may be
+/// in_parts any number of clusters may compute a tile together, each a part of K, whose sums meet
+/// in a workspace: as many as the schedule says. With narrow_n > 0 the kernel has a second main loop, for tiles of that many columns, so that D may be
 /// cut into both (pipeline/tile_partition.hpp).
 struct GemmSm90Config {
   DType a = DType::bf16;
@@ -44,6 +46,7 @@ struct GemmSm90Config {
   int cluster_m = 1;
   int cluster_n = 1;
   int split_k = 1;
+  bool in_parts = false;
   int narrow_n = 0;  ///< columns of the narrower tiles, where D is cut into both; 0: there are none
   int store_buffers = 2;  ///< of each consumer warp, for D on its way out
   int min_ctas_per_sm = 1;
@@ -100,11 +103,21 @@ constexpr WorkTileSpec work_tiles(GemmSm90Config const& c) {
           .narrow_n = c.narrow_n,
           .cluster_m = c.cluster_m,
           .cluster_n = c.cluster_n,
-          .ctas = cluster_size(c)};
+          .ctas = cluster_size(c),
+          .in_parts = c.in_parts};
 }
 /// The columns of a cluster's tiles.
 constexpr TileWidths tile_widths(GemmSm90Config const& c) {
   return {c.block_n * c.cluster_n, c.narrow_n * c.cluster_n};
+}
+
+/// Warps that compute a CTA's tile, each of which adds up its sums of several parts by itself.
+constexpr int warps_of_tile(GemmSm90Config const& c) {
+  return c.schedule == Schedule::pingpong ? 4 : 4 * consumers(c);
+}
+/// Bytes of the sums of one part of a cluster's tile.
+constexpr std::int64_t part_bytes(GemmSm90Config const& c) {
+  return std::int64_t{4} * cluster_size(c) * c.block_m * c.block_n;
 }
 
 /// Shared memory of a CTA besides the stages: D on its way out; barriers, with room for alignment.
@@ -146,9 +159,15 @@ struct GemmSm90Problem {
 struct GemmSm90Schedule {
   int clusters = 1;            ///< in the grid; each walks the tiling's tiles, clusters apart
   InitialTiles initial_tiles;  ///< where the tiling has them; may be empty
-  TilePartition tiling;        ///< into clusters' tiles
+  TilePartition tiling;        ///< into clusters' tiles, each part of K counted as one
   int lockstep_steps = 0;      ///< along K, between meetings of the clusters
-  LockstepCounters* lockstep = nullptr;  ///< null: they do not meet; not with split_k
+  LockstepCounters* lockstep = nullptr;  ///< null: they do not meet; not with split_k or parts
+};
+
+/// The parts of K that each tile is computed in: one, of a configuration that is not in_parts.
+struct GemmSm90Parts {
+  TileParts tile;
+  PartialSums partial;  ///< where several meet
 };
 
 /// What the kernel is launched with: D = activation(alpha scale_a scale_b A B + beta C + bias), for
@@ -157,6 +176,7 @@ struct GemmSm90Params {
   GemmSm90Problem problem;
   GemmSm90Schedule schedule;
   EpilogueSm90Params epilogue;
+  GemmSm90Parts parts;
 };
 
 }  // namespace tegula

@@ -316,6 +316,53 @@ inline constexpr GemmSm90Config filling_tiles[] = {
     {.block_m = 64, .block_n = 96, .schedule = Schedule::basic, .split_k = 4, .transposed = true},
     {.block_m = 64, .block_n = 192, .schedule = Schedule::basic, .split_k = 8, .transposed = true}};
 
+/// Of both, for a long K and few tiles: any number of clusters share a tile. (Reckoned by what such
+/// problems' fastest peers have; not timed yet, decision 172.)
+inline constexpr GemmSm90Config tiles_in_parts[] = {
+    {.block_m = 64, .block_n = 32, .schedule = Schedule::basic, .in_parts = true, .transposed = true},
+    {.block_m = 64,
+     .block_n = 64,
+     .schedule = Schedule::basic,
+     .cluster_m = 2,
+     .cluster_n = 4,
+     .in_parts = true},
+    {.block_m = 64, .block_n = 96, .schedule = Schedule::basic, .cluster_m = 4, .in_parts = true},
+    {.block_m = 64, .block_n = 128, .schedule = Schedule::basic, .cluster_m = 2, .in_parts = true},
+    {.block_m = 64,
+     .block_n = 144,
+     .schedule = Schedule::basic,
+     .cluster_m = 4,
+     .in_parts = true,
+     .transposed = true},
+    {.block_m = 128,
+     .block_n = 96,
+     .schedule = Schedule::cooperative,
+     .cluster_m = 2,
+     .in_parts = true,
+     .transposed = true},
+    {.block_m = 128,
+     .block_n = 128,
+     .schedule = Schedule::cooperative,
+     .cluster_m = 2,
+     .in_parts = true},
+    {.block_m = 128,
+     .block_n = 160,
+     .schedule = Schedule::cooperative,
+     .cluster_m = 4,
+     .cluster_n = 2,
+     .in_parts = true,
+     .transposed = true},
+    {.block_m = 128,
+     .block_n = 192,
+     .schedule = Schedule::cooperative,
+     .cluster_m = 2,
+     .in_parts = true},
+    {.block_m = 128,
+     .block_n = 256,
+     .schedule = Schedule::cooperative,
+     .cluster_m = 2,
+     .in_parts = true}};
+
 constexpr GemmSm90Config typed(GemmSm90Config tile, DType a, DType b, DType out) {
   tile.a = a, tile.b = b, tile.out = out;
   return tile;
@@ -333,6 +380,7 @@ template <class Add> constexpr void list_gemm_sm90(Add add) {
     for (GemmSm90Config tile : middle_tiles) add(typed(tile, t, t, t));
     for (GemmSm90Config tile : few_rows_tiles) add(typed(tile, t, t, t));
     for (GemmSm90Config tile : filling_tiles) add(typed(tile, t, t, t));
+    for (GemmSm90Config tile : tiles_in_parts) add(typed(tile, t, t, t));
     for (GemmSm90Config tile : {large_tile, medium_tile, small_tile}) add(typed(tile, t, t, t));
     for (GemmSm90Config tile : {large_tile, small_tile}) {
       add(typed(tile, t, t, f32));
@@ -369,6 +417,7 @@ template <class Add> constexpr void list_gemm_sm90(Add add) {
   }
   for (GemmSm90Config tile : fp8_tiles) add(typed(tile, DType::e4m3, DType::e4m3, bf16));
   for (GemmSm90Config tile : filling_tiles) add(typed(tile, DType::e4m3, DType::e4m3, bf16));
+  for (GemmSm90Config tile : tiles_in_parts) add(typed(tile, DType::e4m3, DType::e4m3, bf16));
   for (GemmSm90Config tile : {large_tile, small_tile})
     add(typed(tile, DType::e4m3, DType::e4m3, bf16));
 }
@@ -389,12 +438,13 @@ struct GemmSm90Family {
   static constexpr auto table = detail::gemm_sm90_table();
 
   /// bf16 with each schedule and shape of clusters, tiles of two widths, K split (in clusters that
-  /// multicast, too), D transposed, and B of either major; small tiles of f16; one or two of every
+  /// multicast, too), in parts, D transposed, and B of either major; small tiles of f16; one or two of every
   /// other type.
   static constexpr bool is_representative(Config const& c) {
     bool const a_k = c.a_major == Major::k, b_k = c.b_major == Major::k;
     bool const large = c.block_n == 256 && c.cluster_m == 2,
                medium = c.block_m == 128 && c.block_n == 128, small = c.block_m == 64;
+    if (c.in_parts) return c.a == DType::bf16 && c.block_n == 96;
     if (c.a == DType::tf32) return c.out == DType::f32 && medium && !c.activates;
     if (c.a == DType::e4m3)
       return c.b == DType::e4m3 ? c.block_n == 192 && c.schedule == Schedule::pingpong

@@ -35,7 +35,8 @@ template <> struct FamilyTraits<GemmSm100Family> {
     return nullptr;
   }
 
-  static char const* unwanted(GemmConstraints const& wanted, GemmSm100Config const& c, int number) {
+  static char const* unwanted(GemmConstraints const& wanted, GemmArguments const&,
+                              GemmSm100Config const& c, int number) {
     auto const differs = [](auto const& want, auto have) { return want && *want != have; };
     if (differs(wanted.kernel, gemm_sm100)) return "another kernel is asked for";
     if (differs(wanted.configuration, number)) return "another configuration is asked for";

@@ -33,7 +33,8 @@ template <> struct FamilyTraits<GemmSm80Family> {
   }
 
   /// It is asked for by name, or by nothing that only families that walk tiles have.
-  static char const* unwanted(GemmConstraints const& wanted, GemmConfig const&, int number) {
+  static char const* unwanted(GemmConstraints const& wanted, GemmArguments const&,
+                              GemmConfig const&, int number) {
     bool const by_name = wanted.kernel == gemm_sm80;
     if (wanted.kernel && !by_name) return "another kernel is asked for";
     if (wanted.configuration && (!by_name || *wanted.configuration != number))

@@ -7,26 +7,27 @@
 #include <optional>
 
 #include "backend.hpp"
+#include "tegula/io/text.hpp"
 #include "tma_gemm.hpp"
 
 namespace tegula {
 namespace device {
 namespace {
 
-/// How many bytes of A and of B one cluster's tiles read of each step along K.
+/// A cluster's tile, and what it reads of A and B.
 struct ClusterTile {
   int m, n;             ///< elements of D
-  double a_row, b_row;  ///< bytes of a row of A (of K), of a column of B
+  double a_row, b_row;  ///< bytes of a row of A, of a column of B: of K, or of a part of it
 };
 
-/// The order of tiles: in bands of `group` tiles across the raster axis, or else such that the
+/// The order of tiles, each computed in `parts` parts of K: in bands of `group` tiles across the raster axis, or else such that the
 /// tiles in flight read about as many bytes of A as of B; and the bytes that come from memory.
 struct Order {
   TileScheduler scheduler;
   double dram_bytes;  ///< of A and B, all batches
 };
-Order order_tiles(GemmArguments const& g, ClusterTile const& tile, int in_flight, Raster raster,
-                  std::optional<int> group, double l2_mb) {
+Order order_tiles(GemmArguments const& g, ClusterTile const& tile, int parts, int in_flight,
+                  Raster raster, std::optional<int> group, double l2_mb) {
   int const tiles_m = static_cast<int>(ceil_div(g.m, tile.m)),
             tiles_n = static_cast<int>(ceil_div(g.n, tile.n));
   bool const along_n = raster == Raster::along_n;
@@ -39,7 +40,7 @@ Order order_tiles(GemmArguments const& g, ClusterTile const& tile, int in_flight
   int const equal = std::max(1, (tiles_across + wanted / 2) / wanted);
   TileScheduler const s{.tiles_m = tiles_m,
                         .tiles_n = tiles_n,
-                        .batches = static_cast<int>(g.batch),
+                        .batches = static_cast<int>(g.batch) * parts,
                         .raster = raster,
                         .group = group ? wanted : static_cast<int>(ceil_div(tiles_across, equal))};
   int const bands = static_cast<int>(ceil_div(tiles_across, s.group));
@@ -55,8 +56,8 @@ Order order_tiles(GemmArguments const& g, ClusterTile const& tile, int in_flight
   auto const batches = [&](bool shared, double bytes) {
     return shared && bytes <= l2_mb * 1e6 ? 1.0 : static_cast<double>(g.batch);
   };
-  return {
-      s, times * streamed * batches(streamed_shared, streamed) + kept * batches(kept_shared, kept)};
+  return {s, parts * (times * streamed * batches(streamed_shared, streamed) +
+                      kept * batches(kept_shared, kept))};
 }
 
 /// What a step along K loads of an operand, by TMA.
@@ -102,28 +103,30 @@ std::optional<int> rows_of_last_tile(TmaBoxes const& boxes, std::int64_t extent,
   return rest;
 }
 
-}  // namespace
+/// Clusters' tiles of D, of all batches.
+std::int64_t tiles_of(GemmArguments const& g, GemmSm90Config const& c) {
+  return ceil_div(g.m, std::int64_t{c.block_m} * c.cluster_m) *
+         ceil_div(g.n, std::int64_t{c.block_n} * c.cluster_n) * g.batch;
+}
 
-GemmChoice FamilyTraits<GemmSm90Family>::predict(GemmArguments const& arguments,
-                                                 GemmSm90Config const& c,
-                                                 DeviceProperties const& device,
-                                                 GemmConstraints const& wanted,
-                                                 GemmCostModel const& general) {
+/// `parts`: of K, for the clusters that share a tile. `g`: as_computed_by.
+GemmChoice predict_parts(GemmArguments const& g, GemmSm90Config const& c, int parts,
+                         DeviceProperties const& device, GemmConstraints const& wanted,
+                         GemmCostModel const& general) {
   GemmSm90CostModel const& model = general.sm90;
-  GemmArguments const g = as_computed_by(c, with_defaults(arguments));
   double const cycles_per_us = 1e3 * model.clock_share * device.clock_ghz;
   int const k_steps = static_cast<int>(ceil_div(g.k, block_k(c)));
-  int const steps = static_cast<int>(ceil_div(k_steps, c.split_k));  // of a CTA's tile
+  int const steps = static_cast<int>(ceil_div(k_steps, c.split_k * parts));  // of a CTA's tile
+  double const k_of_part = static_cast<double>(g.k) / parts;
   ClusterTile const tile{c.block_m * c.cluster_m, c.block_n * c.cluster_n,
-                         static_cast<double>(g.k) * bytes_of(g.in),
-                         static_cast<double>(g.k) * bytes_of(*g.in_b)};
+                         k_of_part * bytes_of(g.in), k_of_part * bytes_of(*g.in_b)};
   int const resident = resident_clusters(cluster_size(c), device, general);
   bool const cooperative = c.schedule == Schedule::cooperative,
              pingpong = c.schedule == Schedule::pingpong;
 
-  GemmChoice choice{.kernel = gemm_sm90};
+  GemmChoice choice{.kernel = gemm_sm90, .parts = parts};
   auto const tiles_m = ceil_div(g.m, tile.m), tiles_n = ceil_div(g.n, tile.n);
-  int const tiles = static_cast<int>(tiles_m * tiles_n * g.batch);
+  int const tiles = static_cast<int>(tiles_of(g, c)) * parts;  // and parts of such
   // With split_k a cluster computes its tiles and no more: there are as many as those take.
   choice.clusters = c.split_k > 1 ? tiles : std::min(tiles, resident * c.min_ctas_per_sm);
   int const ctas = choice.clusters * cluster_size(c);
@@ -193,7 +196,7 @@ GemmChoice FamilyTraits<GemmSm90Family>::predict(GemmArguments const& arguments,
                                                         : of_a > of_b;
   Raster const raster = down ? Raster::along_m : Raster::along_n;
   auto const order = [&](Raster raster, std::optional<int> group) {
-    return order_tiles(g, tile, resident, wanted.raster.value_or(raster),
+    return order_tiles(g, tile, parts, resident, wanted.raster.value_or(raster),
                        wanted.group ? wanted.group : group, device.l2_mb);
   };
   auto const dram = [&](Order const& o) {
@@ -235,7 +238,7 @@ GemmChoice FamilyTraits<GemmSm90Family>::predict(GemmArguments const& arguments,
   // Over many steps clusters get out of step, and what they share is read from memory again.
   double const operands = static_cast<double>(g.batch) * (static_cast<double>(g.m) * tile.a_row +
                                                           static_cast<double>(g.n) * tile.b_row);
-  if (c.split_k == 1 && choice.tiling.tiles > choice.clusters && k_steps >= model.paced_steps &&
+  if (c.split_k == 1 && parts == 1 && choice.tiling.tiles > choice.clusters && k_steps >= model.paced_steps &&
       operands > model.paced_mb * 1e6)
     choice.lockstep_steps = model.lockstep_steps;
 
@@ -264,7 +267,7 @@ GemmChoice FamilyTraits<GemmSm90Family>::predict(GemmArguments const& arguments,
                hot(std::min<std::int64_t>(g.n, c.block_n), g.b_major, *g.ldb, *g.in_b, tiles_m));
 
   GemmCost& result = choice.cost;
-  result.tiles = (c.split_k > 1 ? tiles : choice.tiling.tiles) * c.cluster_m * c.cluster_n;
+  result.tiles = (c.split_k > 1 ? tiles : choice.tiling.tiles) / parts * c.cluster_m * c.cluster_n;
   result.waves = waves;
   result.share = share;
   result.launch = model.launch_us + model.cluster_us * std::log2(cluster_size(c)) +
@@ -303,12 +306,69 @@ GemmChoice FamilyTraits<GemmSm90Family>::predict(GemmArguments const& arguments,
   result.total =
       result.launch + result.fill + std::max(consumed, loaded) + model.overlap_loss * hidden;
   result.epilogue = std::max(consumed, loaded) - std::max(result.tensor, fetched_in);
+  if (parts > 1) {
+    // All parts leave their sums, and of each tile the last one takes the others'.
+    double const tile_bytes = 4.0 * c.block_m * c.block_n;
+    double const together = model.parts_us +
+                            tile_bytes * std::min(ctas, tiles * cluster_size(c)) /
+                                (model.store_tb_per_s * 1e6) +
+                            (parts - 1) * tile_bytes / model.parts_bytes_per_cycle / cycles_per_us;
+    result.epilogue += together;
+    result.total = (result.total + together) * (1 + model.parts_margin);
+  }
   return choice;
+}
+
+}  // namespace
+
+int FamilyTraits<GemmSm90Family>::most_parts(GemmArguments const& g, GemmSm90Config const& c) {
+  if (!c.in_parts) return 1;
+  std::int64_t const tiles = tiles_of(g, c);
+  // Arrivals are numbered as the tiling numbers the tiles of part 0: of several batches, parts
+  // lie between them.
+  std::int64_t const arrivals = std::int64_t{cluster_size(c)} * warps_of_tile(c) * tiles;
+  auto const fits = [&](std::int64_t parts) {
+    return arrivals * (g.batch == 1 ? 1 : parts) <= kMostArrivals;
+  };
+  std::int64_t most = std::min<std::int64_t>(
+      kMostParts, g.workspace_bytes / (part_bytes(c) * std::min(tiles, kMaxExtent)));
+  while (most > 1 && !fits(most)) --most;
+  return static_cast<int>(most);
+}
+
+std::int64_t FamilyTraits<GemmSm90Family>::workspace_bytes(GemmArguments const& arguments,
+                                                           GemmChoice const& choice) {
+  GemmSm90Config const& c = configuration(gemm_sm90, choice.configuration);
+  if (choice.parts == 1) return 0;
+  return tiles_of(as_computed_by(c, with_defaults(arguments)), c) * choice.parts * part_bytes(c);
+}
+
+GemmChoice FamilyTraits<GemmSm90Family>::predict(GemmArguments const& arguments,
+                                                 GemmSm90Config const& c,
+                                                 DeviceProperties const& device,
+                                                 GemmConstraints const& wanted,
+                                                 GemmCostModel const& model) {
+  GemmArguments const g = as_computed_by(c, with_defaults(arguments));
+  if (!c.in_parts) return predict_parts(g, c, 1, device, wanted, model);
+  if (wanted.split_k) return predict_parts(g, c, *wanted.split_k, device, wanted, model);
+  // Of at least a step, and up to two waves.
+  std::int64_t const resident = resident_clusters(cluster_size(c), device, model);
+  std::int64_t const most =
+      std::min<std::int64_t>({most_parts(g, c), ceil_div(g.k, block_k(c)), 2 * resident / tiles_of(g, c)});
+  GemmChoice best = predict_parts(g, c, 2, device, wanted, model);
+  for (int parts = 3; parts <= most; ++parts) {
+    GemmChoice const choice = predict_parts(g, c, parts, device, wanted, model);
+    if (choice.cost.total < best.cost.total) best = choice;
+  }
+  return best;
 }
 
 std::string FamilyTraits<GemmSm90Family>::remark(GemmArguments const& arguments,
                                                  GemmChoice const& choice) {
   TilePartition const& tiling = choice.tiling;
+  if (choice.parts > 1)
+    return fmt::format("each tile's k is computed in {} parts, whose sums take {} of workspace",
+                       choice.parts, io::counted(workspace_bytes(arguments, choice), "byte"));
   if (!tiling.fitted()) return {};
   GemmSm90Config const& c = configuration(gemm_sm90, choice.configuration);
   GemmArguments const g = as_computed_by(c, with_defaults(arguments));
@@ -328,8 +388,14 @@ GemmSm90Params lower(Machine const& machine, GemmArguments const& arguments,
                      GemmChoice const& choice) {
   GemmSm90Config const& c = configuration(gemm_sm90, choice.configuration);
   GemmArguments const g = device::as_computed_by(c, with_defaults(arguments));
-  bool const meet = choice.lockstep_steps > 0 && c.split_k == 1;
-  std::int64_t const steps = ceil_div(g.k, block_k(c) * c.split_k);
+  int const most = device::FamilyTraits<GemmSm90Family>::most_parts(g, c);
+  if (choice.parts < 1 || choice.parts > most)
+    throw argument_error(fmt::format(
+        "gemm: the choice is of {} of k, and the arguments, with {} of workspace, allow at most "
+        "{}; it must be chosen for such arguments.",
+        io::counted(choice.parts, "part"), io::counted(g.workspace_bytes, "byte"), most));
+  bool const meet = choice.lockstep_steps > 0 && c.split_k == 1 && choice.parts == 1;
+  std::int64_t const steps = ceil_div(g.k, block_k(c) * c.split_k * choice.parts);
   // Of tiles of two widths the last one begins elsewhere.
   std::optional<int> const rows_b =
       choice.tiling.fitted() ? std::nullopt : device::rows_of_last_tile(b_fetch(c), g.n, steps);
@@ -344,7 +410,9 @@ GemmSm90Params lower(Machine const& machine, GemmArguments const& arguments,
                    .lockstep = meet ? static_cast<LockstepCounters*>(
                                           machine.backend().workspace(sizeof(LockstepCounters)))
                                     : nullptr},
-      .epilogue = device::tma_epilogue(machine, g, epilogue(c), choice.tiling.fitted())};
+      .epilogue = device::tma_epilogue(machine, g, epilogue(c), choice.tiling.fitted()),
+      .parts = {.tile = TileParts(choice.parts),
+                .partial = {.sums = static_cast<float*>(g.workspace)}}};
 }
 
 }  // namespace tegula

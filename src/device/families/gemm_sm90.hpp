@@ -48,10 +48,18 @@ template <> struct FamilyTraits<GemmSm90Family> {
     if (c.a_major != g.a_major || c.b_major != g.b_major) return "other majors";
     if (c.activates != (g.activation != Activation::none))
       return c.activates ? "an activation" : "no activation";
+    if (c.in_parts && most_parts(g, c) < 2) return "a workspace for two parts of k";
     return nullptr;
   }
 
-  static char const* unwanted(GemmConstraints const& wanted, GemmSm90Config const& c, int number) {
+  /// The most parts of K that a configuration computes such a problem in. Precondition:
+  /// as_computed_by.
+  static int most_parts(GemmArguments const& g, GemmSm90Config const& c);
+  /// Bytes of the workspace for a choice; 0 where it needs none.
+  static std::int64_t workspace_bytes(GemmArguments const& g, GemmChoice const& choice);
+
+  static char const* unwanted(GemmConstraints const& wanted, GemmArguments const& g,
+                              GemmSm90Config const& c, int number) {
     auto const differs = [](auto const& want, auto have) { return want && *want != have; };
     if (differs(wanted.kernel, gemm_sm90)) return "another kernel is asked for";
     if (differs(wanted.configuration, number)) return "another configuration is asked for";
@@ -60,7 +68,13 @@ template <> struct FamilyTraits<GemmSm90Family> {
       return "another tile is asked for";
     if (differs(wanted.cluster_m, c.cluster_m) || differs(wanted.cluster_n, c.cluster_n))
       return "another cluster is asked for";
-    if (differs(wanted.split_k, c.split_k)) return "another split of k is asked for";
+    if (c.in_parts && wanted.split_k) {
+      if (*wanted.split_k < 2) return "another split of k is asked for";
+      if (*wanted.split_k > most_parts(as_computed_by(c, with_defaults(g)), c))
+        return "more parts of k are asked for than the workspace or k has room for";
+    } else if (differs(wanted.split_k, c.split_k)) {
+      return "another split of k is asked for";
+    }
     return nullptr;
   }
 
@@ -76,6 +90,11 @@ template <> struct FamilyTraits<GemmSm90Family> {
     return tegula::lower(machine, g, choice);
   }
 
+  static void on_stream(GemmSm90Params& p, void* workspace) {
+    p.parts.partial.arrivals =
+        reinterpret_cast<std::uint32_t*>(static_cast<char*>(workspace) + kArrivalsOffset);
+  }
+
   static std::vector<sim::GlobalTensor> describe(GemmSm90Config const& c,
                                                  GemmSm90Params const& params) {
     return describe_tma_gemm(c.a_major, c.b_major, epilogue(c), params);
@@ -89,6 +108,7 @@ template <> struct FamilyTraits<GemmSm90Family> {
     if (cluster_size(c) > c.split_k) s += fmt::format(" cluster {}x{}", c.cluster_m, c.cluster_n);
     if (c.transposed) s += " transposed";
     if (c.split_k > 1) s += fmt::format(" split-k {}", c.split_k);
+    if (c.in_parts) s += " parts of k";
     if (c.min_ctas_per_sm > 1) s += fmt::format(" {} CTAs/SM", c.min_ctas_per_sm);
     if (c.activates) s += " activation";
     return s + fmt::format(" {} stages", stages(c));

@@ -18,10 +18,11 @@ template <> struct FamilyTraits<ScaledGemmSm100Family> : FamilyTraits<GemmSm100F
     return g.block_scale.block == 0 ? std::string() : Base::obstacle(g, device);
   }
 
-  static char const* unwanted(GemmConstraints wanted, GemmSm100Config const& c, int number) {
+  static char const* unwanted(GemmConstraints wanted, GemmArguments const& g,
+                              GemmSm100Config const& c, int number) {
     if (wanted.kernel && *wanted.kernel != scaled_gemm_sm100) return "another kernel is asked for";
     wanted.kernel.reset();
-    return Base::unwanted(wanted, c, number);
+    return Base::unwanted(wanted, g, c, number);
   }
 
   static GemmChoice predict(GemmArguments const& g, GemmSm100Config const& c,
