@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <exception>
 #include <iterator>
@@ -13,6 +14,7 @@
 #include <tuple>
 #include <vector>
 
+#include "tegula/device/buffer.hpp"
 #include "tegula/device/gemm_plan.hpp"
 #include "tegula/device/launch.hpp"
 #include "tegula/device/selection.hpp"
@@ -38,9 +40,21 @@ Machine const& gpu() {
   return machine;
 }
 
+/// As large as the peer's (cublaslt.py).
+Buffer<std::byte> const& workspace() {
+  static Buffer<std::byte> const memory(gpu(), 64 << 20, "workspace");
+  return memory;
+}
+
 /// D (m, n) bf16 = A (m, k) B (n, k)^T, all contiguous. Types: 0 is bf16, 1 is fp8 e4m3.
 GemmArguments problem(int type, int m, int n, int k) {
-  return {.in = type == 0 ? DType::bf16 : DType::e4m3, .out = DType::bf16, .m = m, .n = n, .k = k};
+  return {.in = type == 0 ? DType::bf16 : DType::e4m3,
+          .out = DType::bf16,
+          .m = m,
+          .n = n,
+          .k = k,
+          .workspace = workspace().data(),
+          .workspace_bytes = workspace().size()};
 }
 
 /// The choice for a problem, made once: launches are timed, not choices.
@@ -83,7 +97,8 @@ void put(GemmChoice const& chosen, char* text, int size) {
     name += fmt::format(", {} clusters, raster along {}, group {}", chosen.clusters,
                         chosen.tiling.order().raster == Raster::along_m ? "m" : "n",
                         chosen.tiling.order().group) +
-            (chosen.tiling.fitted() ? ", two widths" : "");
+            (chosen.tiling.fitted() ? ", two widths" : "") +
+            (chosen.parts > 1 ? fmt::format(", {} parts of k", chosen.parts) : "");
   if (static_cast<int>(name.size()) >= size)
     throw std::length_error(
         fmt::format("the configuration's name needs {} bytes", name.size() + 1));

@@ -252,6 +252,10 @@ typedef struct tegula_gemm_arguments {
    * is read. */
   void const* block_scale_a;
   void const* block_scale_b;
+  /** With one of tegula_gemm_workspace bytes, aligned to 16, CTAs of several clusters may share a
+   * tile's K, on an sm_90; for one launch at a time. */
+  void* workspace;
+  int64_t workspace_bytes; /**< of it; 0 without one */
 } tegula_gemm_arguments;
 
 void tegula_gemm_arguments_init(tegula_gemm_arguments* arguments, size_t struct_size);
@@ -267,6 +271,9 @@ tegula_status tegula_gemm(tegula_machine* machine, tegula_gemm_arguments const* 
  * runs. */
 tegula_status tegula_gemm_choice(tegula_machine* machine, tegula_gemm_arguments const* arguments,
                                  char** text);
+/** Bytes of a workspace with which it is computed best; 0 where it needs none. */
+tegula_status tegula_gemm_workspace(tegula_machine* machine, tegula_gemm_arguments const* arguments,
+                                    int64_t* bytes);
 
 /** Elements from one token, or head, or sequence to the next. */
 typedef struct tegula_token_strides {

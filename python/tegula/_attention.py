@@ -5,13 +5,13 @@ from __future__ import annotations
 import ctypes
 import operator
 from collections.abc import Sequence
-from ctypes import byref, c_float, c_int32, c_int64
+from ctypes import byref, c_float, c_int32
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._library import LEFT_OUT, AttentionArguments, TokenStrides, check, flag, library
-from ._problems import CODES, Operand, real
+from ._library import LEFT_OUT, AttentionArguments, TokenStrides, flag, library
+from ._problems import CODES, Operand, real, workspace_bytes
 from .errors import ArgumentError, shown
 from .machine import Machine
 
@@ -366,9 +366,7 @@ class Attention:
         """How large a workspace is of use. After `into`."""
         if not self.may_split:
             return 0
-        needed = c_int64()
-        check(library.tegula_attention_workspace(machine._handle, byref(self._arguments), byref(needed)))
-        return needed.value
+        return workspace_bytes(library.tegula_attention_workspace, machine, self._arguments)
 
     def work_in(self, address: int, bytes: int) -> None:
         """Gives it a workspace, aligned to 16 bytes."""

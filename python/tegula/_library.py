@@ -53,6 +53,8 @@ class GemmArguments(ctypes.Structure):
         ("block_scale", c_int32),
         ("block_scale_a", c_void_p),
         ("block_scale_b", c_void_p),
+        ("workspace", c_void_p),
+        ("workspace_bytes", c_int64),
     ]
 
 
@@ -165,6 +167,7 @@ _FALLIBLE: dict[str, list[Any]] = {
     "report_json": [c_void_p, c_int32, _TEXT],
     "gemm": [c_void_p, POINTER(GemmArguments), c_void_p, POINTER(c_void_p)],
     "gemm_choice": [c_void_p, POINTER(GemmArguments), _TEXT],
+    "gemm_workspace": [c_void_p, POINTER(GemmArguments), POINTER(c_int64)],
     "attention": [c_void_p, POINTER(AttentionArguments), c_void_p, POINTER(c_void_p)],
     "attention_choice": [c_void_p, POINTER(AttentionArguments), _TEXT],
     "attention_workspace": [c_void_p, POINTER(AttentionArguments), POINTER(c_int64)],

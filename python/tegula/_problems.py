@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from ctypes import byref, c_void_p
+from ctypes import byref, c_int64, c_void_p
 from typing import Any, NamedTuple
 
 from ._library import LEFT_OUT, GemmArguments, check, library
@@ -236,3 +236,18 @@ class Gemm:
         g = self._arguments
         g.d, g.ldd, g.d_batch_stride = d.address, result.ld, result.batch_stride if self._batch > 1 else LEFT_OUT
         return g
+
+    def workspace_bytes(self, machine: Machine) -> int:
+        """How large a workspace is of use. After `into`."""
+        return workspace_bytes(library.tegula_gemm_workspace, machine, self._arguments)
+
+    def work_in(self, address: int, bytes: int) -> None:
+        """Gives it a workspace, aligned to 16 bytes."""
+        self._arguments.workspace, self._arguments.workspace_bytes = address, bytes
+
+
+def workspace_bytes(function: Any, machine: Machine, arguments: Any) -> int:
+    """What the C interface's function says of a problem."""
+    needed = c_int64()
+    check(function(machine._handle, byref(arguments), byref(needed)))
+    return needed.value

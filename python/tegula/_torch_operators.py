@@ -150,7 +150,7 @@ def _gemm_plan(
     form = problem.shape, TORCH[problem.out_type]
     out = torch.empty(form[0], dtype=form[1], device=device)
     result, _ = operands_of("gemm", {"out": out})
-    return _Plan(problem.into(result["out"]), [form], 0)
+    return _Plan(problem.into(result["out"]), [form], problem.workspace_bytes(machine_of(device)))
 
 
 def _gemm_result(a: Tensor, b: Tensor, out_dtype: torch.dtype | None, **_: Any) -> Tensor:

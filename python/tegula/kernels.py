@@ -135,7 +135,9 @@ def gemm(
     if out is None:
         out = np.empty(problem.shape, dtype=_arrays.numpy_type(problem.out_type, raw))
     arguments = problem.into(_arrays.result("gemm", out, problem.out_type))
-    found = _problems.launch(library.tegula_gemm, simulated("gemm", machine), arguments, None, report)
+    on = simulated("gemm", machine)
+    _workspace = _with_workspace(problem, on)
+    found = _problems.launch(library.tegula_gemm, on, arguments, None, report)
     return out if found is None else (out, found)
 
 
@@ -269,12 +271,18 @@ def attention(
         lse[:, cu_seqlens_q[-1] :] = -np.inf
     arguments = problem.into(_arrays.result("attention", out, problem.out_type), None if lse is None else lse.ctypes.data)
     on = simulated("attention", machine)
-    workspace = np.empty(problem.workspace_bytes(on) + 15, dtype=np.uint8)
-    if workspace.size > 15:
-        problem.work_in((workspace.ctypes.data + 15) // 16 * 16, workspace.size - 15)
+    _workspace = _with_workspace(problem, on)
     found = _problems.launch(library.tegula_attention, on, arguments, None, report)
     results = [out] + [extra for extra in (lse, found) if extra is not None]
     return results[0] if len(results) == 1 else tuple(results)
+
+
+def _with_workspace(problem: Any, machine: Machine) -> Array:
+    """Memory that the problem is given to work in, where it is of use: to be held until it is computed."""
+    workspace = np.empty(problem.workspace_bytes(machine) + 15, dtype=np.uint8)
+    if workspace.size > 15:
+        problem.work_in((workspace.ctypes.data + 15) // 16 * 16, workspace.size - 15)
+    return workspace
 
 
 # --- kernels compiled when they are first used ------------------------------------------------------------------------

@@ -59,6 +59,8 @@ def _gemm(
     dtype_b: str | None = None,
     out_dtype: str | None = None,
     out: Any = None,
+    machine: Machine | None = None,
+    stream: int | None = None,
 ) -> _Call:
     arrays = {"a": a, "b": b, "scale_a": scale_a, "scale_b": scale_b}
     of_b = Said(dtype_b, "dtype_b") if dtype_b is not None else Said(dtype, of_raw_only=True)
@@ -86,7 +88,11 @@ def _gemm(
         out = empty("gemm", a, problem.shape, problem.out_type)
     held["out"] = gpu_operand("gemm", "out", out, Said(problem.out_type, of_raw_only=True))
     arguments = problem.into(held["out"].operand)
-    return _Call(arguments, shared_device("gemm", held), a, [x.owner for x in held.values()], [out])
+    device = shared_device("gemm", held)
+    owners = [x.owner for x in held.values()]
+    if stream is None:
+        owners += _workspace("gemm", problem, _machine("gemm", machine, device), a)
+    return _Call(arguments, device, a, owners, [out])
 
 
 def _attention(
@@ -118,13 +124,19 @@ def _attention(
     arguments = problem.into(held["out"].operand, held["lse"].operand.address if return_lse else None)
     device = shared_device("attention", held)
     owners = [x.owner for x in held.values()]
-    # Memory of a stream that is not the current one might be given to others while it is used.
-    if stream is None and makes_arrays(q):
-        if needed := problem.workspace_bytes(_machine("attention", machine, device)):
-            workspace = gpu_operand("attention", "workspace", empty("attention", q, (needed,), "u8"), Said("e4m3"))
-            problem.work_in(workspace.operand.address, needed)
-            owners.append(workspace.owner)
+    if stream is None:
+        owners += _workspace("attention", problem, _machine("attention", machine, device), q)
     return _Call(arguments, device, q, owners, results)
+
+
+def _workspace(operation: str, problem: Any, machine: Machine, like: Any) -> list[Any]:
+    """Memory that the problem is given to work in, where it is of use, if the library of `like` makes arrays. For the current
+    stream alone: of another one it might be given to others while it is used."""
+    if not makes_arrays(like) or not (needed := problem.workspace_bytes(machine)):
+        return []
+    workspace = gpu_operand(operation, "workspace", empty(operation, like, (needed,), "u8"), Said("e4m3"))
+    problem.work_in(workspace.operand.address, needed)
+    return [workspace.owner]
 
 
 def _launch(function: Any, operation: str, call: _Call, machine: Machine | None, stream: int | None) -> Any:
@@ -135,7 +147,7 @@ def _launch(function: Any, operation: str, call: _Call, machine: Machine | None,
 
 def gemm(a: Any, b: Any, *, machine: Machine | None = None, stream: int | None = None, **options: Any) -> Any:
     """tegula.gemm on arrays of a GPU."""
-    return _launch(library.tegula_gemm, "gemm", _gemm(a, b, **options), machine, stream)
+    return _launch(library.tegula_gemm, "gemm", _gemm(a, b, machine=machine, stream=stream, **options), machine, stream)
 
 
 def attention(q: Any, k: Any, v: Any, *, machine: Machine | None = None, stream: int | None = None, **options: Any) -> Any:
@@ -182,11 +194,12 @@ def _check_names(function: str, options: Mapping[str, Any], known: type) -> None
 
 
 def prepare_gemm(a: Any, b: Any, **options: Unpack[PreparedGemmOptions]) -> PreparedLaunch:
-    """tegula.gemm(a, b, ...) on arrays of a GPU, to be queued by calls of what is returned. Raises as gemm does."""
+    """tegula.gemm(a, b, ...) on arrays of a GPU, to be queued by calls of what is returned. Raises as gemm does. Where K is
+    computed in parts, launches of it must not run at the same time."""
     _check_names("prepare_gemm", options, PreparedGemmOptions)
     given: dict[str, Any] = dict(options)
     machine = given.pop("machine", None)
-    call = _gemm(a, b, **given)
+    call = _gemm(a, b, machine=machine, **given)
     return PreparedLaunch(library.tegula_gemm_prepare, _machine("gemm", machine, call.device), call)
 
 

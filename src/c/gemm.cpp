@@ -80,7 +80,9 @@ GemmArguments arguments_of(tegula_gemm_arguments const& g) {
           .block_scale_b = g.block_scale_b,
           .alpha = g.alpha,
           .beta = g.beta,
-          .activation = activation_of(g.activation)};
+          .activation = activation_of(g.activation),
+          .workspace = g.workspace,
+          .workspace_bytes = g.workspace_bytes};
 }
 
 /// `rows` rows of `columns` elements for each matrix of the batch.
@@ -94,7 +96,7 @@ HostArray matrices(char const* name, void const* address, GemmArguments const& g
 struct Operands {
   OnMachine a, b, d;
   std::optional<OnMachine> c;  ///< where it is not d
-  OnMachine bias, scale_a, scale_b, block_scale_a, block_scale_b;
+  OnMachine bias, scale_a, scale_b, block_scale_a, block_scale_b, workspace;
 };
 
 /// Precondition: checked arguments, with nothing left out.
@@ -121,8 +123,9 @@ Operands operands(Machine const& machine, GemmArguments const& g) {
                   block_scale_a =
                       vector("scales of A", g.block_scale_a, scales(g.m, *g.a_batch_stride)),
                   block_scale_b =
-                      vector("scales of B", g.block_scale_b, scales(g.n, *g.b_batch_stride));
-  require_memory("gemm", {a, b, c, d, bias, block_scale_a, block_scale_b});
+                      vector("scales of B", g.block_scale_b, scales(g.n, *g.b_batch_stride)),
+                  workspace = vector("workspace", g.workspace, g.workspace_bytes);
+  require_memory("gemm", {a, b, c, d, bias, block_scale_a, block_scale_b, workspace});
   return {.a = {machine, a},
           .b = {machine, b},
           .d = {machine, d},
@@ -131,7 +134,8 @@ Operands operands(Machine const& machine, GemmArguments const& g) {
           .scale_a = {machine, scale_a},
           .scale_b = {machine, scale_b},
           .block_scale_a = {machine, block_scale_a},
-          .block_scale_b = {machine, block_scale_b}};
+          .block_scale_b = {machine, block_scale_b},
+          .workspace = {machine, workspace}};
 }
 
 /// The problem with all that the choice looks at: of pointers, which are null, and their alignment.
@@ -143,7 +147,7 @@ std::string problem_of(tegula_gemm_arguments g) {
   };
   bool const in_place = g.c == g.d;
   alike(g.a), alike(g.b), alike(g.c), alike(g.d), alike(g.bias), alike(g.scale_a), alike(g.scale_b);
-  alike(g.block_scale_a), alike(g.block_scale_b);
+  alike(g.block_scale_a), alike(g.block_scale_b), alike(g.workspace);
   std::string key(sizeof g + 1, in_place ? '1' : '0');
   std::memcpy(key.data(), &g, sizeof g);
   return key;
@@ -174,6 +178,7 @@ void simulate(tegula_machine& machine, GemmArguments const& host, tegula_report*
   g.scale_b = static_cast<float const*>(held.scale_b.data());
   g.block_scale_a = held.block_scale_a.data();
   g.block_scale_b = held.block_scale_b.data();
+  g.workspace = held.workspace.data();
   launch_and_report(
       machine, report, [&] { gemm(machine.machine, g); }, [&] { held.d.download(host.d); });
 }
@@ -216,6 +221,23 @@ tegula_status tegula_gemm_choice(tegula_machine* machine, tegula_gemm_arguments 
     check(g, machine->machine.compute_capability());
     GemmChoice const choice = choose_gemm(g, machine->machine.properties());
     *text = as_c_text(configuration_name(choice.kernel, choice.configuration));
+  });
+}
+
+tegula_status tegula_gemm_workspace(tegula_machine* machine, tegula_gemm_arguments const* arguments,
+                                    int64_t* bytes) {
+  return guarded([&] {
+    not_null("tegula_gemm_workspace", "machine", machine);
+    not_null("tegula_gemm_workspace", "arguments", arguments);
+    not_null("tegula_gemm_workspace", "bytes", bytes);
+    tegula_gemm_arguments given =
+        read_structure("tegula_gemm_workspace", *arguments, kGemmDefaults);
+    GemmArguments const g = arguments_of(given);
+    check(g, machine->machine.compute_capability());
+    given.workspace = nullptr, given.workspace_bytes = 0;
+    *bytes = machine->gemm_workspaces.of(problem_of(given), [&] {
+      return gemm_workspace_bytes(g, machine->machine.properties());
+    });
   });
 }
 

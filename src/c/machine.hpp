@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -42,6 +43,7 @@ struct tegula_machine {
   tegula::Machine machine;
   std::mutex launching = {};  ///< a launch and the reading of its report belong together
   tegula::c::Memo<tegula::GemmChoice> gemm_choices = {};  ///< on a GPU
+  tegula::c::Memo<std::int64_t> gemm_workspaces = {};     ///< bytes
 };
 
 struct tegula_report {

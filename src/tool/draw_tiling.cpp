@@ -48,7 +48,8 @@ class Picture {
         widths_(tile_widths(config)),
         height_(config.block_m * config.cluster_m),
         workers_(choice.clusters),
-        batches_(choice.tiling.order().batches) {
+        batches_(choice.tiling.order().batches),
+        parts_(choice.parts) {
     for (TileRegion const& region : tiling_.regions) {
       if (region.first >= tiling_.tiles) continue;
       rows_ = std::max(rows_, region.m + region.order.tiles_m);
@@ -90,7 +91,9 @@ class Picture {
   std::string title() const {
     return fmt::format("D of {} x {}{}: {}", g_.m, g_.n,
                        g_.batch > 1 ? fmt::format(" x {}", g_.batch) : "",
-                       to_string(tiling_, widths_));
+                       parts_ == 1 ? to_string(tiling_, widths_)
+                                   : fmt::format("{} for each of {} parts of k",
+                                                 io::counted(tiling_.tiles / batches_, "tile"), parts_));
   }
   std::string subtitle() const {
     std::string const cta = fmt::format("{} x {}", config_.block_m, config_.block_n);
@@ -135,6 +138,12 @@ class Picture {
     width_ = std::max({right, kMargin + letters, 620.0}) + kMargin;
     height_of_picture_ = (shows_shares_ ? share_box_.y + height + 32 : maps_bottom) + kMargin;
   }
+  std::string name_of_panel(int batch) const {
+    if (parts_ == 1) return fmt::format("batch {}", batch);
+    std::string const part = fmt::format("part {} of k", batch % parts_);
+    return g_.batch == 1 ? part : fmt::format("batch {}, {}", batch / parts_, part);
+  }
+
   /// D of a batch.
   Box panel(int batch) const {
     double const down = map_.height + kBatchGap + (batches_ > 1 ? kBatchTitle : 0);
@@ -186,7 +195,7 @@ class Picture {
       std::string const tooltip = fmt::format(
           "><title>tile {}: rows {} to {}, columns {} to {}{}; wave {}, {} {}</title></rect>\n", i,
           row, row_end - 1, tile.column, column_end - 1,
-          batches_ > 1 ? fmt::format(", batch {}", tile.batch) : "", wave_of(i), worker(),
+          batches_ > 1 ? ", " + name_of_panel(tile.batch) : "", wave_of(i), worker(),
           i % workers_);
       tiles[colour(wave_of(i))] += rectangle(box, tooltip);
       if (tiling_.narrow(i)) narrow += rectangle(box, " pointer-events=\"none\"/>\n");
@@ -218,7 +227,7 @@ class Picture {
       if (batches_ > 1)
         out +=
             detail::svg_text(static_cast<int>(panel(batch).x), static_cast<int>(panel(batch).y) - 4,
-                             fmt::format("batch {}", batch));
+                             name_of_panel(batch));
     }
     return out + numbers();
   }
@@ -329,7 +338,8 @@ class Picture {
   TileWidths widths_;
   int height_;  ///< rows of D in a worker's tile
   int workers_;
-  int batches_;
+  int batches_;  ///< or parts of K of such: as many panels
+  int parts_;
   int rows_ = 0;                      ///< rows of tiles
   std::map<int, int> across_;         ///< tiles in a row, by the first such row
   std::vector<std::int64_t> shares_;  ///< columns that each worker computes

@@ -140,6 +140,7 @@ nlohmann::ordered_json describe(GemmCandidate const& candidate) {
     j["group"] = choice.tiling.order().group;
     j["clusters"] = choice.clusters;
     j["share"] = cost.share;
+    if (choice.parts > 1) j["parts"] = choice.parts;
     if (choice.tiling.fitted()) j["narrower"] = choice.tiling.tiles - choice.tiling.first_narrow;
   }
   return j;
@@ -172,13 +173,17 @@ void draw_tiles(GemmOptions const& o, GemmArguments const& g, GemmChoice const& 
   write_output("--draw-tiles", o.tiles_drawing, drawing);
 }
 
-/// Prints the plan of a checked problem.
-void explain(GemmArguments const& g, GemmOptions const& o, Machine const& machine) {
+/// Prints the plan of a checked problem, with as large a workspace as anything takes.
+void explain(GemmArguments g, GemmOptions const& o, Machine const& machine) {
+  g.workspace_bytes = std::numeric_limits<std::int64_t>::max();
   GemmPlan const plan = chosen_by(
       o, [&](GemmConstraints const& wanted) { return plan_gemm(g, machine.properties(), wanted); });
   draw_tiles(o, g, plan.chosen());
   print_plan(plan, machine, o, describe(g, o), [](auto const& c) { return describe(c); });
 }
+
+/// Bytes of workspace that every candidate may use: as many as cuBLAS is commonly given on Hopper.
+constexpr std::int64_t kMeasuredWorkspace = 32 << 20;
 
 /// Times every candidate beside its prediction, the soonest first.
 void measure(GemmArguments const& arguments, GemmOptions const& o, Machine const& machine) {
@@ -365,10 +370,22 @@ void run(GemmOptions const& o) {
                       nullptr, p.scales.data(), p.block_scale_a.data(), p.block_scale_b.data()});
   Buffer<std::byte> const d_buffer(machine, host.batch * host.m * host.n * (bits(*host.out) / 8),
                                    "D");
-  GemmArguments const arguments =
+  GemmArguments arguments =
       with_addresses(p, o,
                      {a.data(), b.data(), c.data(), bias.data(), d_buffer.data(), scales.data(),
                       block_scale_a.data(), block_scale_b.data()});
+  check(arguments, machine.compute_capability());
+  Buffer<std::byte> const workspace(machine,
+                                    o.measure ? kMeasuredWorkspace
+                                              : chosen_by(o,
+                                                          [&](GemmConstraints const& wanted) {
+                                                            return gemm_workspace_bytes(
+                                                                arguments, machine.properties(),
+                                                                wanted);
+                                                          }),
+                                    "workspace");
+  arguments.workspace_bytes = workspace.size();
+  if (workspace.size() > 0) arguments.workspace = workspace.data();
   check(arguments, machine.compute_capability());
   if (o.measure) return measure(arguments, o, machine);
   GemmChoice const choice = chosen_by(o, [&](GemmConstraints const& wanted) {
@@ -517,7 +534,8 @@ void add_gemm_command(Command const& app) {
       .add_text("--cluster", o.choice.cluster, "CTAs of a cluster along m and along n, such as 2x1")
       .group("choice");
   choice("--split-k", o.choice.split_k,
-         "number of CTAs that share a tile, each computing a part of k")
+         "number of CTAs that share a tile, each computing a part of k: of one cluster, or of several, "
+         "whose sums meet in a workspace")
       .check(whole_number(1, kMostInt));
   choice("--raster", o.choice.raster, "the axis of D along which tiles follow each other")
       .check(one_of({"m", "n"}));

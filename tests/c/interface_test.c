@@ -303,6 +303,31 @@ static void attends(tegula_machine* machine) {
   EXPECT(strstr(tegula_last_error(), "head_dim is 7") != NULL);
 }
 
+/* K may be computed in parts, with a workspace. */
+static void works_in_a_workspace(tegula_machine* machine) {
+  enum { kM = 64, kN = 64, kK = 8192, kWorkspace = 1 << 20 };
+  static _Alignas(16) uint16_t a[kM * kK], b[kN * kK], d[kM * kN];
+  static _Alignas(16) unsigned char workspace[kWorkspace];
+  for (int i = 0; i < kM * kK; ++i) a[i] = b[i] = to_bf16(1);
+  tegula_gemm_arguments g;
+  tegula_gemm_arguments_init(&g, sizeof g);
+  g.in = TEGULA_BF16, g.m = kM, g.n = kN, g.k = kK;
+  g.a = a, g.b = b, g.d = d;
+  int64_t bytes = -1;
+  EXPECT(tegula_gemm_workspace(machine, &g, &bytes) == TEGULA_OK);
+  EXPECT(bytes >= 0 && bytes <= kWorkspace);
+  g.workspace = workspace, g.workspace_bytes = kWorkspace;
+  EXPECT(tegula_gemm(machine, &g, NULL, NULL) == TEGULA_OK);
+  for (int i = 0; i < kM * kN; ++i) EXPECT(d[i] == to_bf16((float)kK));
+  g.workspace_bytes = -1;
+  EXPECT(tegula_gemm(machine, &g, NULL, NULL) == TEGULA_ARGUMENT_ERROR);
+  EXPECT(strstr(tegula_last_error(), "workspace_bytes is -1") != NULL);
+  g.workspace = workspace + 8, g.workspace_bytes = 64;
+  EXPECT(tegula_gemm(machine, &g, NULL, NULL) == TEGULA_ARGUMENT_ERROR);
+  EXPECT(strstr(tegula_last_error(), "workspace is") != NULL);
+  EXPECT(tegula_gemm_workspace(machine, &g, NULL) == TEGULA_ARGUMENT_ERROR);
+}
+
 /* Two sequences in one tensor, and a caller that was compiled before there were any. */
 static void attends_to_sequences(tegula_machine* machine) {
   enum { kTokens = 3, kDim = 64 };
@@ -556,6 +581,7 @@ static void machines(void) {
     multiplies(machine);
     attends(machine);
     if (generation == 1) {
+      works_in_a_workspace(machine);
       attends_to_sequences(machine), appends_keys(machine), chooses_sums(machine);
       quantises_new_keys(machine), attends_to_latent_keys(machine), multiplies_groups(machine);
     }
