@@ -235,9 +235,8 @@ tegula_status tegula_gemm_workspace(tegula_machine* machine, tegula_gemm_argumen
     GemmArguments const g = arguments_of(given);
     check(g, machine->machine.compute_capability());
     given.workspace = nullptr, given.workspace_bytes = 0;
-    *bytes = machine->gemm_workspaces.of(problem_of(given), [&] {
-      return gemm_workspace_bytes(g, machine->machine.properties());
-    });
+    *bytes = machine->gemm_workspaces.of(
+        problem_of(given), [&] { return gemm_workspace_bytes(g, machine->machine.properties()); });
   });
 }
 

@@ -237,10 +237,9 @@ class GemmChecker : Checker {
          {std::tuple<char const*, void const*, std::int64_t, std::int64_t>(
               "block_scale_a", g_.block_scale_a, g_.m, *g_.a_batch_stride),
           {"block_scale_b", g_.block_scale_b, g_.n, *g_.b_batch_stride}})
-      is_read(
-          region(name, scales, {},
-                 block_scale_bytes(rows, g_.k, g_.block_scale.block) * (stride == 0 ? 1 : g_.batch),
-                 1));
+      is_read(region(
+          name, scales, {},
+          block_scale_bytes(rows, g_.k, g_.block_scale.block) * (stride == 0 ? 1 : g_.batch), 1));
   }
 
   void in_place() const {

@@ -20,12 +20,12 @@ void check_choice(char const* operation, Arguments const& arguments, FamilyId fa
   family.visit([&]<class F>(F f) {
     if constexpr (device::Computes<F, Arguments>) {
       auto const& config = configuration(f, number);
-      if (device::FamilyTraits<F>::check(arguments, config, device) == nullptr &&
-          device::FamilyTraits<F>::obstacle(arguments, device).empty())
-        return;
+      char const* const other = device::FamilyTraits<F>::check(arguments, config, device);
+      if (other == nullptr && device::FamilyTraits<F>::obstacle(arguments, device).empty()) return;
       throw argument_error(fmt::format(
-          "{}: the choice is {}, which does not compute {}; it must be chosen for such arguments.",
-          operation, to_string(config), to_string(arguments)));
+          "{}: the choice is {}, which {}does not compute {}; it must be chosen for such arguments.",
+          operation, to_string(config),
+          other == nullptr ? "" : fmt::format("is for {} and ", other), to_string(arguments)));
     } else {
       throw argument_error(fmt::format("{}: the choice is of {}, which computes something else.",
                                        operation, f.name));

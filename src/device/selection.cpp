@@ -52,8 +52,8 @@ template <class Visit> void for_each_attention_family(Visit&& visit) {
 }
 
 /// Whether a family computes attention's keys in parts, with sums in a workspace.
-template <KernelFamily F> constexpr bool of_parts = device::Computes<F, AttentionArguments> &&
-                                                    requires {
+template <KernelFamily F>
+constexpr bool of_parts = device::Computes<F, AttentionArguments>&& requires {
   device::FamilyTraits<F>::workspace_bytes;
 };
 

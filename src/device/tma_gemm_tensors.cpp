@@ -14,8 +14,7 @@ std::vector<sim::GlobalTensor> describe_tma_gemm(Major a_major, Major b_major,
   DType const out = spec.out;
   GemmSm90Problem const& p = params.problem;
   EpilogueSm90Params const& e = params.epilogue;
-  std::int64_t const batches =
-      params.schedule.tiling.order().batches / params.parts.tile.count;
+  std::int64_t const batches = params.schedule.tiling.order().batches / params.parts.tile.count;
   if (std::min<std::int64_t>({p.m, p.n, p.k, batches}) < 1) return {};
   std::vector<GlobalTensor> tensors;
   // Of a map are only the address and the distances between rows and batches.

@@ -89,11 +89,11 @@ class Picture {
   char const* worker() const { return cluster_size(config_) > 1 ? "cluster" : "CTA"; }
 
   std::string title() const {
-    return fmt::format("D of {} x {}{}: {}", g_.m, g_.n,
-                       g_.batch > 1 ? fmt::format(" x {}", g_.batch) : "",
-                       parts_ == 1 ? to_string(tiling_, widths_)
-                                   : fmt::format("{} for each of {} parts of k",
-                                                 io::counted(tiling_.tiles / batches_, "tile"), parts_));
+    return fmt::format(
+        "D of {} x {}{}: {}", g_.m, g_.n, g_.batch > 1 ? fmt::format(" x {}", g_.batch) : "",
+        parts_ == 1 ? to_string(tiling_, widths_)
+                    : fmt::format("{} for each of {} parts of k",
+                                  io::counted(tiling_.tiles / batches_, "tile"), parts_));
   }
   std::string subtitle() const {
     std::string const cta = fmt::format("{} x {}", config_.block_m, config_.block_n);
@@ -195,8 +195,7 @@ class Picture {
       std::string const tooltip = fmt::format(
           "><title>tile {}: rows {} to {}, columns {} to {}{}; wave {}, {} {}</title></rect>\n", i,
           row, row_end - 1, tile.column, column_end - 1,
-          batches_ > 1 ? ", " + name_of_panel(tile.batch) : "", wave_of(i), worker(),
-          i % workers_);
+          batches_ > 1 ? ", " + name_of_panel(tile.batch) : "", wave_of(i), worker(), i % workers_);
       tiles[colour(wave_of(i))] += rectangle(box, tooltip);
       if (tiling_.narrow(i)) narrow += rectangle(box, " pointer-events=\"none\"/>\n");
       if (i % workers_ == 0) outlined += rectangle(inset(box, 0.9), "/>\n");
@@ -225,9 +224,8 @@ class Picture {
     for (int batch = 0; batch < batches_; ++batch) {
       out += rectangle(panel(batch), " class=\"b\"/>\n");
       if (batches_ > 1)
-        out +=
-            detail::svg_text(static_cast<int>(panel(batch).x), static_cast<int>(panel(batch).y) - 4,
-                             name_of_panel(batch));
+        out += detail::svg_text(static_cast<int>(panel(batch).x),
+                                static_cast<int>(panel(batch).y) - 4, name_of_panel(batch));
     }
     return out + numbers();
   }

@@ -375,15 +375,14 @@ void run(GemmOptions const& o) {
                      {a.data(), b.data(), c.data(), bias.data(), d_buffer.data(), scales.data(),
                       block_scale_a.data(), block_scale_b.data()});
   check(arguments, machine.compute_capability());
-  Buffer<std::byte> const workspace(machine,
-                                    o.measure ? kMeasuredWorkspace
-                                              : chosen_by(o,
-                                                          [&](GemmConstraints const& wanted) {
-                                                            return gemm_workspace_bytes(
-                                                                arguments, machine.properties(),
-                                                                wanted);
-                                                          }),
-                                    "workspace");
+  Buffer<std::byte> const workspace(
+      machine,
+      o.measure ? kMeasuredWorkspace
+                : chosen_by(o,
+                            [&](GemmConstraints const& wanted) {
+                              return gemm_workspace_bytes(arguments, machine.properties(), wanted);
+                            }),
+      "workspace");
   arguments.workspace_bytes = workspace.size();
   if (workspace.size() > 0) arguments.workspace = workspace.data();
   check(arguments, machine.compute_capability());
@@ -533,9 +532,10 @@ void add_gemm_command(Command const& app) {
   command
       .add_text("--cluster", o.choice.cluster, "CTAs of a cluster along m and along n, such as 2x1")
       .group("choice");
-  choice("--split-k", o.choice.split_k,
-         "number of CTAs that share a tile, each computing a part of k: of one cluster, or of several, "
-         "whose sums meet in a workspace")
+  choice(
+      "--split-k", o.choice.split_k,
+      "number of CTAs that share a tile, each computing a part of k: of one cluster, or of several, "
+      "whose sums meet in a workspace")
       .check(whole_number(1, kMostInt));
   choice("--raster", o.choice.raster, "the axis of D along which tiles follow each other")
       .check(one_of({"m", "n"}));

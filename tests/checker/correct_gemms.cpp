@@ -54,8 +54,7 @@ void add_gemm_sm90(std::vector<CorrectKernel>& all) {
     p.k = block_k(c) * (std::min(stages(c), 4) / 2 + 1) + 8;
     p.beta = i % 3 == 0 ? 0.5f : 0;
     p.bias = i % 2 == 1;
-    add(to_string(c), p,
-        {.configuration = static_cast<int>(i), .clusters = c.in_parts ? 3 : 1});
+    add(to_string(c), p, {.configuration = static_cast<int>(i), .clusters = c.in_parts ? 3 : 1});
   }
   // Tiles of two widths: one cluster walks a wide one and two narrow ones. (Other types:
   // the forms.)

@@ -121,9 +121,8 @@ inline GemmSm90Params gemm_sm90_params(Bench& bench, Case const& c) {
   TilePartition const tiling = equal_tiles(c.sm90, g, Raster::along_n, 1, c.parts);
   GemmSm90Parts parts = {.tile = TileParts(c.parts)};
   if (c.parts > 1)
-    parts.partial = partial_sums(c.sm90, tiling, [&](std::int64_t bytes) {
-      return bench.zeros("workspace", bytes);
-    });
+    parts.partial = partial_sums(
+        c.sm90, tiling, [&](std::int64_t bytes) { return bench.zeros("workspace", bytes); });
   GemmSm90Params params = independent_params(
       c.sm90, g, {.clusters = clusters_of(c.sm90, tiling, c.clusters), .tiling = tiling},
       sim::encode, parts);

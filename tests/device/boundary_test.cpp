@@ -226,6 +226,14 @@ Table gemm_table() {
   table.push_back(bad_gemm("overlaps c", [](G& g) { g.d = in_region(3, 2); }));
   table.push_back(bad_gemm("overlaps scale_a", [](G& g) { g.scale_a = in_region<float>(5, 4); }));
   table.push_back(bad_gemm("overlaps scale_b", [](G& g) { g.scale_b = in_region<float>(5, 4); }));
+  for (std::uintptr_t const region : {1, 2, 3, 4, 5})
+    table.push_back(bad_gemm("workspace, 4096 bytes from", [=](G& g) {
+      g.workspace = in_region(region, 64), g.workspace_bytes = 4096;
+    }));
+  table.push_back(bad_gemm("overlaps scale_a", [](G& g) {
+    g.scale_a = in_region<float>(6, 68), g.workspace = in_region(6, 64), g.workspace_bytes = 4096;
+  }));
+  table.push_back(bad_gemm("workspace_bytes is 16", [](G& g) { g.workspace_bytes = 16; }));
   table.push_back(bad_gemm("ldc is 100 but ldd is 96", [](G& g) { g.c = g.d, g.ldc = 100; }));
   for (float const value : {kNan, kInfinity, -kInfinity}) {
     table.push_back(bad_gemm("alpha is", [=](G& g) { g.alpha = value; }));

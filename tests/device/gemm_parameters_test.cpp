@@ -18,10 +18,21 @@ namespace {
 using tegula::testing::exchanged;
 using tegula::testing::kH100;
 
+/// What asks for a configuration: of one in parts, for two of them, with memory of no extent.
+GemmConstraints asked_for(int configuration, GemmArguments& g, void* workspace) {
+  GemmSm90Config const& c = tegula::configuration(gemm_sm90, configuration);
+  GemmConstraints wanted{.kernel = gemm_sm90, .configuration = configuration};
+  if (!c.in_parts) return wanted;
+  g.workspace = workspace, g.workspace_bytes = std::int64_t{1} << 30;
+  wanted.split_k = 2;
+  return wanted;
+}
+
 // What the kernel expects of its tensor maps, for every configuration: the boxes of a stage's tile.
 TEST(GemmPlan, MakesParametersForEveryConfiguration) {
   Machine const machine = Machine::simulated(Arch::sm90);
-  Buffer<float> const a(machine, 4096, "A"), b(machine, 4096, "B"), d(machine, 65536, "D");
+  Buffer<float> const a(machine, 4096, "A"), b(machine, 4096, "B"), d(machine, 65536, "D"),
+      workspace(machine, 16, "workspace");
   for (int i = 0; i < static_cast<int>(configurations(gemm_sm90).size()); ++i) {
     GemmSm90Config const& c = configuration(gemm_sm90, i);
     GemmArguments g = {.in = c.a,
@@ -45,8 +56,10 @@ TEST(GemmPlan, MakesParametersForEveryConfiguration) {
       g.c = nullptr, g.beta = 0;
     }
     check(g, 90);
-    GemmChoice const choice = choose_gemm(g, kH100, {.configuration = i});
+    GemmConstraints const wanted = asked_for(i, g, workspace.data());
+    GemmChoice const choice = choose_gemm(g, kH100, wanted);
     EXPECT_EQ(choice.configuration, i) << to_string(c);
+    EXPECT_EQ(choice.parts, c.in_parts ? 2 : 1) << to_string(c);
     GemmSm90Params const p = lower(machine, g, choice);
     EXPECT_FALSE(p.problem.a_batched);
     EXPECT_TRUE(p.problem.b_batched);
@@ -54,6 +67,8 @@ TEST(GemmPlan, MakesParametersForEveryConfiguration) {
     EXPECT_TRUE(p.problem.m == 48 && p.problem.n == 32 && p.problem.k == 64);
     EXPECT_EQ(p.schedule.tiling.tiles, choice.tiling.tiles);
     EXPECT_EQ(p.schedule.clusters, choice.clusters);
+    EXPECT_EQ(p.parts.tile.count, choice.parts);
+    EXPECT_EQ(p.parts.partial.sums, c.in_parts ? workspace.data() : nullptr);
     auto const map = [](TensorMap const& m) { return *sim::decode(m); };
     TensorMapDescription const of_a = map(p.problem.a), of_b = map(p.problem.b);
     EXPECT_EQ(box_bytes(of_a) * a_fetch(c).boxes_mn, 128 * c.block_m) << to_string(c);
@@ -91,15 +106,14 @@ TEST(GemmPlan, PeersShareTheRowsOfAnOperandsLastTile) {
     for (int const rest : {1, c.block_n / 2 + 1, c.block_n - 1, c.block_n}) {
       GemmArguments g = {.m = c.block_m * c.cluster_m,
                          .n = 3 * c.block_n + rest,
-                         .k = 64 * 2000 * c.split_k,
+                         .k = 64 * 2000 * c.split_k * (c.in_parts ? 2 : 1),
                          .a = any.data(),
                          .b = any.data(),
                          .d = any.data()};
       g.ldd = 4096;
       if (c.transposed) g = exchanged(g);
-      GemmSm90Problem const p =
-          lower(machine, g, choose_gemm(g, kH100, {.kernel = gemm_sm90, .configuration = i}))
-              .problem;
+      GemmConstraints const wanted = asked_for(i, g, any.data());
+      GemmSm90Problem const p = lower(machine, g, choose_gemm(g, kH100, wanted)).problem;
       int const rows = (rest + boxes.peers - 1) / boxes.peers;
       EXPECT_EQ(p.unloaded_b, c.block_n - rows * boxes.peers) << to_string(c) << ", " << rest;
       if (p.unloaded_b > 0) {

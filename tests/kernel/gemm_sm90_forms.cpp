@@ -135,8 +135,8 @@ constexpr Schedule kSchedules[] = {Schedule::basic, Schedule::cooperative, Sched
 constexpr auto kConfigurations = [] {
   constexpr std::size_t others = std::size(kOperands) - 1;
   constexpr std::size_t with_others = TEGULA_ALL_FORMS ? std::size(kSchedules) * others : others;
-  std::array<GemmSm90Config, kPairs + with_others + 2 + std::size(kFittedForms) +
-                                 std::size(kFormsInParts)>
+  std::array<GemmSm90Config,
+             kPairs + with_others + 2 + std::size(kFittedForms) + std::size(kFormsInParts)>
       configurations{};
   std::size_t count = 0;
   for (GemmSm90Config const& form : kForms) configurations[count++] = form;
@@ -219,8 +219,9 @@ std::string gemm_sm90_form_name(int form) {
   return fmt::format("{}_{}_{}x{}{}_cluster_{}x{}_split_{}{}_{}_{}_{}_{}{}", form,
                      schedules[static_cast<int>(c.schedule)], c.block_m, c.block_n,
                      c.narrow_n > 0 ? fmt::format("_or_{}", c.narrow_n) : "", c.cluster_m,
-                     c.cluster_n, c.split_k, c.in_parts ? "_in_parts" : "", to_string(c.a), to_string(c.b), to_string(c.out),
-                     c.a_major == Major::k ? "k" : "m", c.b_major == Major::k ? "k" : "n");
+                     c.cluster_n, c.split_k, c.in_parts ? "_in_parts" : "", to_string(c.a),
+                     to_string(c.b), to_string(c.out), c.a_major == Major::k ? "k" : "m",
+                     c.b_major == Major::k ? "k" : "n");
 }
 
 GemmProblem problem_of_form(int form) {

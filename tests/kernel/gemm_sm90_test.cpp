@@ -300,10 +300,9 @@ std::vector<std::uint8_t> run_in_place(Machine const& machine, GemmProblem p, in
     auto const c_values = random_elements(p.out, *g.ldc * p.m, 4 * p.seed + 2, p.c);
     Buffer<std::uint8_t> d(machine, c_values, "c and d");
     g.c = g.d = d.data();
-    GemmConstraints const constraints{
-        .kernel = gemm_sm90,
-        .configuration = configuration,
-        .split_k = c.in_parts ? std::optional(parts) : std::nullopt};
+    GemmConstraints const constraints{.kernel = gemm_sm90,
+                                      .configuration = configuration,
+                                      .split_k = c.in_parts ? std::optional(parts) : std::nullopt};
     GemmChoice choice = choose_gemm(g, machine.properties(), constraints);
     adjust(choice);
     gemm(machine, g, choice);

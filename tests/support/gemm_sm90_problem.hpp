@@ -127,7 +127,8 @@ inline GemmProblem fitted_problem(GemmSm90Config const& c, bool even) {
   return p;
 }
 
-/// One plain bf16 configuration for each schedule, cluster shape, split or parts of K, and order of D.
+/// One plain bf16 configuration for each schedule, cluster shape, split or parts of K, and order of
+/// D.
 inline std::vector<int> one_of_each_form() {
   std::map<std::tuple<Schedule, int, int, int, bool>, int> forms;
   for (int const i : configurations_that(plain_bf16)) {

@@ -174,8 +174,7 @@ template <GemmSm90Config C> struct GemmSm90 {
       Unloaded::prefetch_maps(p.problem);
       Epilogue::prefetch_maps(p.epilogue);
     }
-    WorkTiles work{p.schedule.tiling, p.schedule.clusters, p.schedule.initial_tiles,
-                   p.parts.tile};
+    WorkTiles work{p.schedule.tiling, p.schedule.clusters, p.schedule.initial_tiles, p.parts.tile};
     // What TMA loads first is on its way from memory to L2 while the cluster meets.
     if (warp == 0 && warp::elect_one()) prefetch_first(p, work);
     if (thread_idx() == 128) init(smem, ring, order);
@@ -330,9 +329,9 @@ template <GemmSm90Config C> struct GemmSm90 {
       if (parts == 1) return true;
       constexpr int warps_of_cluster = cluster.x * warps;
       int const warp = cluster_cta_rank() * warps + thread_idx_here() / 32 - 4;
-      return WorkspaceReduction<Accumulator>{p.parts.partial,
-                                             work.first_part() * warps_of_cluster + warp,
-                                             work.tiles_of_part() * warps_of_cluster, work.part, parts}
+      return WorkspaceReduction<Accumulator>{
+          p.parts.partial, work.first_part() * warps_of_cluster + warp,
+          work.tiles_of_part() * warps_of_cluster, work.part, parts}
           .add(tCrC);
     }
     return true;

@@ -32,8 +32,9 @@ enum class Schedule : std::uint8_t {
 /// multicast. With split_k > 1 the cluster has split_k times as many, of which split_k compute a
 /// tile together, each a share of K (rank = m + cluster_m n + cluster_m cluster_n share). With
 /// in_parts any number of clusters may compute a tile together, each a part of K, whose sums meet
-/// in a workspace: as many as the schedule says. With narrow_n > 0 the kernel has a second main loop, for tiles of that many columns, so that D may be
-/// cut into both (pipeline/tile_partition.hpp).
+/// in a workspace: as many as the schedule says. With narrow_n > 0 the kernel has a second main
+/// loop, for tiles of that many columns, so that D may be cut into both
+/// (pipeline/tile_partition.hpp).
 struct GemmSm90Config {
   DType a = DType::bf16;
   DType b = DType::bf16;

@@ -319,7 +319,11 @@ inline constexpr GemmSm90Config filling_tiles[] = {
 /// Of both, for a long K and few tiles: any number of clusters share a tile. (Reckoned by what such
 /// problems' fastest peers have; not timed yet, decision 172.)
 inline constexpr GemmSm90Config tiles_in_parts[] = {
-    {.block_m = 64, .block_n = 32, .schedule = Schedule::basic, .in_parts = true, .transposed = true},
+    {.block_m = 64,
+     .block_n = 32,
+     .schedule = Schedule::basic,
+     .in_parts = true,
+     .transposed = true},
     {.block_m = 64,
      .block_n = 64,
      .schedule = Schedule::basic,
@@ -438,8 +442,8 @@ struct GemmSm90Family {
   static constexpr auto table = detail::gemm_sm90_table();
 
   /// bf16 with each schedule and shape of clusters, tiles of two widths, K split (in clusters that
-  /// multicast, too), in parts, D transposed, and B of either major; small tiles of f16; one or two of every
-  /// other type.
+  /// multicast, too), in parts, D transposed, and B of either major; small tiles of f16; one or two
+  /// of every other type.
   static constexpr bool is_representative(Config const& c) {
     bool const a_k = c.a_major == Major::k, b_k = c.b_major == Major::k;
     bool const large = c.block_n == 256 && c.cluster_m == 2,

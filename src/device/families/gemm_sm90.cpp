@@ -20,8 +20,9 @@ struct ClusterTile {
   double a_row, b_row;  ///< bytes of a row of A, of a column of B: of K, or of a part of it
 };
 
-/// The order of tiles, each computed in `parts` parts of K: in bands of `group` tiles across the raster axis, or else such that the
-/// tiles in flight read about as many bytes of A as of B; and the bytes that come from memory.
+/// The order of tiles, each computed in `parts` parts of K: in bands of `group` tiles across the
+/// raster axis, or else such that the tiles in flight read about as many bytes of A as of B; and
+/// the bytes that come from memory.
 struct Order {
   TileScheduler scheduler;
   double dram_bytes;  ///< of A and B, all batches
@@ -238,8 +239,8 @@ GemmChoice predict_parts(GemmArguments const& g, GemmSm90Config const& c, int pa
   // Over many steps clusters get out of step, and what they share is read from memory again.
   double const operands = static_cast<double>(g.batch) * (static_cast<double>(g.m) * tile.a_row +
                                                           static_cast<double>(g.n) * tile.b_row);
-  if (c.split_k == 1 && parts == 1 && choice.tiling.tiles > choice.clusters && k_steps >= model.paced_steps &&
-      operands > model.paced_mb * 1e6)
+  if (c.split_k == 1 && parts == 1 && choice.tiling.tiles > choice.clusters &&
+      k_steps >= model.paced_steps && operands > model.paced_mb * 1e6)
     choice.lockstep_steps = model.lockstep_steps;
 
   // What the CTAs of a cluster share leaves L2 once; and so, about, does what two neighbours share
@@ -309,10 +310,10 @@ GemmChoice predict_parts(GemmArguments const& g, GemmSm90Config const& c, int pa
   if (parts > 1) {
     // All parts leave their sums, and of each tile the last one takes the others'.
     double const tile_bytes = 4.0 * c.block_m * c.block_n;
-    double const together = model.parts_us +
-                            tile_bytes * std::min(ctas, tiles * cluster_size(c)) /
-                                (model.store_tb_per_s * 1e6) +
-                            (parts - 1) * tile_bytes / model.parts_bytes_per_cycle / cycles_per_us;
+    double const together =
+        model.parts_us +
+        tile_bytes * std::min(ctas, tiles * cluster_size(c)) / (model.store_tb_per_s * 1e6) +
+        (parts - 1) * tile_bytes / model.parts_bytes_per_cycle / cycles_per_us;
     result.epilogue += together;
     result.total = (result.total + together) * (1 + model.parts_margin);
   }
@@ -353,8 +354,8 @@ GemmChoice FamilyTraits<GemmSm90Family>::predict(GemmArguments const& arguments,
   if (wanted.split_k) return predict_parts(g, c, *wanted.split_k, device, wanted, model);
   // Of at least a step, and up to two waves.
   std::int64_t const resident = resident_clusters(cluster_size(c), device, model);
-  std::int64_t const most =
-      std::min<std::int64_t>({most_parts(g, c), ceil_div(g.k, block_k(c)), 2 * resident / tiles_of(g, c)});
+  std::int64_t const most = std::min<std::int64_t>(
+      {most_parts(g, c), ceil_div(g.k, block_k(c)), 2 * resident / tiles_of(g, c)});
   GemmChoice best = predict_parts(g, c, 2, device, wanted, model);
   for (int parts = 3; parts <= most; ++parts) {
     GemmChoice const choice = predict_parts(g, c, parts, device, wanted, model);
