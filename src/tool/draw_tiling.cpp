@@ -39,10 +39,11 @@ std::string rectangle(Box const& b, std::string const& rest) {
                      b.y, b.width, b.height, rest);
 }
 
+/// Where the kernel computes D^T, it is D^T that is drawn: its rows are columns of D.
 class Picture {
  public:
   Picture(GemmArguments const& g, GemmSm90Config const& config, GemmChoice const& choice)
-      : g_(g),
+      : g_(config.transposed ? transposed(g) : g),
         config_(config),
         tiling_(choice.tiling),
         widths_(tile_widths(config)),
@@ -82,6 +83,13 @@ class Picture {
   }
 
  private:
+  static GemmArguments transposed(GemmArguments g) {
+    std::swap(g.m, g.n);
+    return g;
+  }
+  char const* name_of_rows() const { return config_.transposed ? "columns" : "rows"; }
+  char const* name_of_columns() const { return config_.transposed ? "rows" : "columns"; }
+
   int columns_of(int tile) const { return tiling_.narrow(tile) ? widths_.narrow : widths_.wide; }
   int wave_of(int tile) const { return tile / workers_; }
   int waves() const { return (tiling_.tiles + workers_ - 1) / workers_; }
@@ -90,7 +98,9 @@ class Picture {
 
   std::string title() const {
     return fmt::format(
-        "D of {} x {}{}: {}", g_.m, g_.n, g_.batch > 1 ? fmt::format(" x {}", g_.batch) : "",
+        "D of {} x {}{}{}: {}", config_.transposed ? g_.n : g_.m, config_.transposed ? g_.m : g_.n,
+        g_.batch > 1 ? fmt::format(" x {}", g_.batch) : "",
+        config_.transposed ? ", transposed" : "",
         parts_ == 1 ? to_string(tiling_, widths_)
                     : fmt::format("{} for each of {} parts of k",
                                   io::counted(tiling_.tiles / batches_, "tile"), parts_));
@@ -117,12 +127,14 @@ class Picture {
   void place() {
     int most_across = 1;
     for (auto const& [row, tiles] : across_) most_across = std::max(most_across, tiles);
-    panels_across_ = static_cast<int>(std::ceil(std::sqrt(batches_)));
-    double const larger = static_cast<double>(std::max(g_.m, g_.n)), side = kMap / panels_across_;
-    map_.width =
-        std::max({side * static_cast<double>(g_.n) / larger, kLeastTile * most_across, kLeastMap});
-    map_.height =
-        std::max({side * static_cast<double>(g_.m) / larger, kLeastTile * rows_, kLeastMap});
+    // About as high as wide together.
+    auto const m = static_cast<double>(g_.m), n = static_cast<double>(g_.n);
+    panels_across_ = static_cast<int>(
+        std::clamp(std::ceil(std::sqrt(batches_ * (m / n))), 1.0, static_cast<double>(batches_)));
+    int const panels_down = (batches_ + panels_across_ - 1) / panels_across_;
+    double const scale = kMap / std::max(panels_down * m, panels_across_ * n);
+    map_.width = std::max({scale * n, kLeastTile * most_across, kLeastMap});
+    map_.height = std::max({scale * m, kLeastTile * rows_, kLeastMap});
     map_.x = kMargin + kRowNumbers;
     map_.y = kMargin + kTitle + kLegend + kAxis + (batches_ > 1 ? kBatchTitle : 0);
     double const maps_right = map_.x + panels_across_ * (map_.width + kBatchGap) - kBatchGap;
@@ -193,8 +205,8 @@ class Picture {
                        across * static_cast<double>(column_end - tile.column),
                        down * static_cast<double>(row_end - row)};
       std::string const tooltip = fmt::format(
-          "><title>tile {}: rows {} to {}, columns {} to {}{}; wave {}, {} {}</title></rect>\n", i,
-          row, row_end - 1, tile.column, column_end - 1,
+          "><title>tile {}: {} {} to {}, {} {} to {}{}; wave {}, {} {}</title></rect>\n", i,
+          name_of_rows(), row, row_end - 1, name_of_columns(), tile.column, column_end - 1,
           batches_ > 1 ? ", " + name_of_panel(tile.batch) : "", wave_of(i), worker(), i % workers_);
       tiles[colour(wave_of(i))] += rectangle(box, tooltip);
       if (tiling_.narrow(i)) narrow += rectangle(box, " pointer-events=\"none\"/>\n");
@@ -249,8 +261,8 @@ class Picture {
       }
     }
     double const y = map_.y - 5 - (batches_ > 1 ? kBatchTitle : 0);
-    rows += at(map_.x - 9, y, "rows");
-    columns += at(map_.x + map_.width / 2, y - 15, "columns of D");
+    rows += at(map_.x - 9, y, name_of_rows());
+    columns += at(map_.x + map_.width / 2, y - 15, std::string(name_of_columns()) + " of D");
     return "<g class=\"n\" text-anchor=\"end\">\n" + rows +
            "</g>\n<g class=\"n\" text-anchor=\"middle\">\n" + columns + "</g>\n";
   }
@@ -281,8 +293,9 @@ class Picture {
     for (std::int64_t const mark :
          marks(std::int64_t{waves()} * widths_.wide, widths_.wide, box.width, kApart))
       columns += at(box.x + across * static_cast<double>(mark), box.y - 5, std::to_string(mark));
-    columns += at(box.x + box.width / 2, box.y - 20,
-                  fmt::format("columns that each {} computes, tile after tile", worker()));
+    columns +=
+        at(box.x + box.width / 2, box.y - 20,
+           fmt::format("{} that each {} computes, tile after tile", name_of_columns(), worker()));
     for (std::int64_t const mark : marks(workers_, 1, box.height, 24))
       if (mark < workers_)
         rows += at(box.x - 5, box.y + down * (static_cast<double>(mark) + 0.5) + 4,
@@ -299,7 +312,7 @@ class Picture {
              at(x - 4, bottom + length, text);
     };
     return out + "<g text-anchor=\"end\">\n" +
-           line(even, 13, fmt::format("an even share: {:.0f} columns", even)) +
+           line(even, 13, fmt::format("an even share: {:.0f} {}", even, name_of_columns())) +
            line(static_cast<double>(longest_), 28,
                 fmt::format("the longest: {}, {}", longest_,
                             tiling_.fitted()
@@ -330,7 +343,7 @@ class Picture {
     return marks;
   }
 
-  GemmArguments const& g_;
+  GemmArguments const g_;
   GemmSm90Config const& config_;
   TilePartition const& tiling_;
   TileWidths widths_;

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "kernel_commands.hpp"
@@ -26,7 +27,7 @@ using ::testing::HasSubstr;
 
 /// A tile as the tooltip of a drawing has it, and the rectangle that it is about.
 struct DrawnTile {
-  int index, row, row_end, column, column_end, batch = 0, wave = 0, worker = 0;
+  int index, row, row_end, column, column_end, batch = 0, part = 0, wave = 0, worker = 0;
   double x, y, width, height;
   std::string colour;
 };
@@ -36,14 +37,20 @@ std::vector<DrawnTile> drawn_tiles(std::string const& svg) {
     DrawnTile t{};
     int end = 0;
     std::string const line = svg.substr(at, svg.find('\n', at) - at);
-    if (std::sscanf(
-            line.c_str(),
-            "<rect x=\"%lf\" y=\"%lf\" width=\"%lf\" height=\"%lf\"><title>tile %d: rows %d to %d, "
-            "columns %d to %d%n",
-            &t.x, &t.y, &t.width, &t.height, &t.index, &t.row, &t.row_end, &t.column, &t.column_end,
-            &end) != 9)
+    if (std::sscanf(line.c_str(),
+                    "<rect x=\"%lf\" y=\"%lf\" width=\"%lf\" height=\"%lf\"><title>tile %d: %n",
+                    &t.x, &t.y, &t.width, &t.height, &t.index, &end) != 5)
       continue;
-    std::sscanf(line.c_str() + end, ", batch %d", &t.batch);
+    char const* text = line.c_str() + end;
+    // Down the picture, then along it: of a transposed D the columns first.
+    if (std::sscanf(text, "rows %d to %d, columns %d to %d%n", &t.row, &t.row_end, &t.column,
+                    &t.column_end, &end) != 4 &&
+        std::sscanf(text, "columns %d to %d, rows %d to %d%n", &t.column, &t.column_end, &t.row,
+                    &t.row_end, &end) != 4)
+      continue;
+    text += end;
+    if (std::sscanf(text, ", batch %d%n", &t.batch, &end) == 1) text += end;
+    std::sscanf(text, ", part %d of k", &t.part);
     std::sscanf(line.c_str() + line.find("; wave"), "; wave %d, %*s %d", &t.wave, &t.worker);
     t.colour = svg.substr(svg.rfind("fill=", at), 14);  // fill="#012345"
     tiles.push_back(t);
@@ -74,6 +81,8 @@ TEST(GemmCommand, DrawsEveryTileOnce) {
            "--widths two",
            700, 960, 3, 5, "3 rows of 6 tiles, all 160 columns wide, in each of 3 batches"},
        Form{"gemm --m 300 --n 504 --k 1024 --trans-b --tile 256x128 --cluster 1x2", 300, 504, 1, 4,
+            "2 rows of 2 tiles"},
+       Form{"gemm --m 170 --n 504 --k 1024 --trans-b --tile 128x160 --cluster 2x1", 170, 504, 1, 4,
             "2 rows of 2 tiles"}}) {
     json const chosen = run_json(problem + " --explain --draw-tiles " + path)["chosen"];
     std::string const svg = tegula::testing::contents(path);
@@ -131,6 +140,22 @@ TEST(GemmCommand, DrawsTheTilesOfARun) {
   EXPECT_EQ(drawn_tiles(tegula::testing::contents(scratch.path("t.svg"))).size(), 8u);
 }
 
+// Each part of K has a panel of its own, with every tile.
+TEST(GemmCommand, DrawsThePartsOfK) {
+  Scratch const scratch;
+  json const chosen = run_json(
+      "gemm --m 300 --n 200 --batch 2 --k 1024 --trans-b --tile 64x96 --cluster 4x1 "
+      "--split-k 3 --explain --draw-tiles " +
+      scratch.path("t.svg"))["chosen"];
+  EXPECT_EQ(chosen["parts"], 3);
+  EXPECT_EQ(chosen["tiles"], 4 * 2 * 3 * 2) << "CTAs' tiles";
+  std::string const svg = tegula::testing::contents(scratch.path("t.svg"));
+  EXPECT_THAT(svg, HasSubstr("D of 300 x 200 x 2: 6 tiles for each of 3 parts of k"));
+  std::set<std::tuple<int, int, int, int>> drawn;
+  for (DrawnTile const& t : drawn_tiles(svg)) drawn.emplace(t.batch, t.part, t.row, t.column);
+  EXPECT_EQ(drawn.size(), 2u * 3 * 2 * 3);
+}
+
 // docs/images/tiles_*.svg are what the page's commands draw.
 TEST(GemmCommand, DrawsThePicturesOfItsPage) {
   Scratch const scratch;
@@ -150,7 +175,7 @@ TEST(GemmCommand, DrawsThePicturesOfItsPage) {
     EXPECT_TRUE(same) << name << " is out of date: tegula " << arguments;
     ++pictures;
   }
-  EXPECT_EQ(pictures, 2);
+  EXPECT_EQ(pictures, 3);
 }
 
 }  // namespace

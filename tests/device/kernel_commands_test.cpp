@@ -195,7 +195,7 @@ TEST(KernelCommands, AnswerBadInputWithASentence) {
   // The first ones are named with their numbers, for --config.
   expect_refused("gemm --tile 7x7", ", gemm_sm90 bf16->bf16 ");
   expect_refused("gemm --groups 3,4 --tile 9x9", ", grouped_gemm_sm90 ");
-  expect_refused("gemm --trans-b --split-k 5", " more.");
+  expect_refused("gemm --trans-b --split-k 33", " more.");
   expect_refused("attention --sink " + scratch.path("f32.npy"), "must have 1 axis");
   expect_refused("attention --explain --lse " + scratch.path("lse.npy"), "--lse is of a run");
   expect_refused("attention --heads 6 --kv-heads 4",

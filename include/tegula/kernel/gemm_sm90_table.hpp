@@ -448,7 +448,8 @@ struct GemmSm90Family {
     bool const a_k = c.a_major == Major::k, b_k = c.b_major == Major::k;
     bool const large = c.block_n == 256 && c.cluster_m == 2,
                medium = c.block_m == 128 && c.block_n == 128, small = c.block_m == 64;
-    if (c.in_parts) return c.a == DType::bf16 && c.block_n == 96;
+    if (c.in_parts)
+      return c.a == DType::bf16 && (small ? c.block_n == 96 : c.cluster_m * c.cluster_n == 8);
     if (c.a == DType::tf32) return c.out == DType::f32 && medium && !c.activates;
     if (c.a == DType::e4m3)
       return c.b == DType::e4m3 ? c.block_n == 192 && c.schedule == Schedule::pingpong
