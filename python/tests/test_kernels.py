@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tegula
-from tegula import ArgumentError, Machine
+from tegula import ArgumentError, Machine, _problems
 
 ml_dtypes = pytest.importorskip("ml_dtypes")
 
@@ -75,6 +75,18 @@ def test_gemm_epilogue(rng: np.random.Generator) -> None:
     hold(tegula.gemm(a, b, c=c, beta=0.0, out_dtype="f32"), exact, magnitude, 32)
     relu = tegula.gemm(a, b, activation="relu", scale_a=2.0, scale_b=0.25)
     hold(relu, np.maximum(0.5 * exact, 0), magnitude, 32)
+
+
+def test_gemm_in_a_workspace(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever of it the choice uses: what is handed over is aligned, large enough, and held until the launch is over."""
+    given: list[tuple[int, int]] = []
+    work_in = _problems.Gemm.work_in
+    monkeypatch.setattr(_problems.Gemm, "workspace_bytes", lambda self, machine: 1 << 20)
+    monkeypatch.setattr(_problems.Gemm, "work_in", lambda self, *at: (given.append(at), work_in(self, *at))[1])
+    a, b = values(rng, (64, 2048), np.float16), values(rng, (96, 2048), np.float16).T
+    hold(tegula.gemm(a, b), *exact_gemm(a, b), 2048)
+    ((address, size),) = given
+    assert address % 16 == 0 and size >= 1 << 20
 
 
 def test_gemm_tf32_and_fp8(rng: np.random.Generator) -> None:

@@ -11,7 +11,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import tegula.torch as tt  # noqa: E402
-from tegula import ArgumentError  # noqa: E402
+from tegula import ArgumentError, _problems  # noqa: E402
 from tegula import deep_gemm as dg  # noqa: E402
 
 BF16 = torch.bfloat16
@@ -218,6 +218,14 @@ def test_what_is_worked_out_once_serves_other_tensors() -> None:
         hold(tt.flash_attn_func(q[None], k[None], k[None], causal=True)[0], exact_attention(q, k, k, True), BF16)
         scaled = tt.flash_attn_func(q[None], k[None], k[None], softmax_scale=0.25)[0]
         hold(scaled, exact_attention(2 * q, k, k, False), BF16)
+
+
+def test_a_gemm_in_a_workspace(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_problems.Gemm, "workspace_bytes", lambda self, machine: 1 << 20)
+    a, w = values(40, 512), values(72, 512).t()
+    for _ in range(2):
+        exact = a.double() @ w.double()
+        hold(tt.gemm(a, w), exact, torch.float16, exact.abs().max().item())
 
 
 def test_a_first_call_imports_no_compiler() -> None:
