@@ -1,10 +1,8 @@
 #include <fmt/format.h>
 
 #include <cstdint>
-#include <cstring>
 #include <optional>
 #include <string>
-#include <type_traits>
 
 #include "element_types.hpp"
 #include "guard.hpp"
@@ -138,30 +136,6 @@ Operands operands(Machine const& machine, GemmArguments const& g) {
           .workspace = {machine, workspace}};
 }
 
-/// The problem with all that the choice looks at: of pointers, which are null, and their alignment.
-std::string problem_of(tegula_gemm_arguments g) {
-  auto const alike = [](auto*& pointer) {
-    if (pointer == nullptr) return;
-    std::uintptr_t const aligned_as = 256 + reinterpret_cast<std::uintptr_t>(pointer) % 256;
-    pointer = reinterpret_cast<std::remove_reference_t<decltype(pointer)>>(aligned_as);
-  };
-  bool const in_place = g.c == g.d;
-  alike(g.a), alike(g.b), alike(g.c), alike(g.d), alike(g.bias), alike(g.scale_a), alike(g.scale_b);
-  alike(g.block_scale_a), alike(g.block_scale_b), alike(g.workspace);
-  std::string key(sizeof g + 1, in_place ? '1' : '0');
-  std::memcpy(key.data(), &g, sizeof g);
-  return key;
-}
-
-/// By the choice that was made when such a problem came first.
-void launch_again(tegula_machine& machine, tegula_gemm_arguments const& given, Stream stream) {
-  GemmArguments const g = arguments_of(given);
-  check(g, machine.machine.compute_capability());
-  GemmChoice const choice = machine.gemm_choices.of(
-      problem_of(given), [&] { return choose_gemm(g, machine.machine.properties()); });
-  gemm(machine.machine, g, choice, stream);
-}
-
 void simulate(tegula_machine& machine, GemmArguments const& host, tegula_report** report) {
   Operands held = operands(machine.machine, host);
   for (OnMachine* const input : {&held.a, &held.b, &held.bias, &held.scale_a, &held.scale_b,
@@ -204,7 +178,7 @@ tegula_status tegula_gemm(tegula_machine* machine, tegula_gemm_arguments const* 
       check(g, machine->machine.compute_capability());
       simulate(*machine, with_defaults(g), report);
     } else {
-      launch_again(*machine, given, Stream{stream});
+      gemm(machine->machine, arguments_of(given), Stream{stream});
       if (report != nullptr) *report = nullptr;
     }
   });
@@ -230,13 +204,9 @@ tegula_status tegula_gemm_workspace(tegula_machine* machine, tegula_gemm_argumen
     not_null("tegula_gemm_workspace", "machine", machine);
     not_null("tegula_gemm_workspace", "arguments", arguments);
     not_null("tegula_gemm_workspace", "bytes", bytes);
-    tegula_gemm_arguments given =
-        read_structure("tegula_gemm_workspace", *arguments, kGemmDefaults);
-    GemmArguments const g = arguments_of(given);
-    check(g, machine->machine.compute_capability());
-    given.workspace = nullptr, given.workspace_bytes = 0;
-    *bytes = machine->gemm_workspaces.of(
-        problem_of(given), [&] { return gemm_workspace_bytes(g, machine->machine.properties()); });
+    *bytes = gemm_workspace_bytes(
+        machine->machine,
+        arguments_of(read_structure("tegula_gemm_workspace", *arguments, kGemmDefaults)));
   });
 }
 

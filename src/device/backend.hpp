@@ -10,10 +10,14 @@
 #include <optional>
 #include <string>
 
+#include "choice_key.hpp"
 #include "kernel_launch.hpp"
+#include "memo.hpp"
 #include "problem.hpp"
 #include "tegula/arch/tensor_map_description.hpp"
 #include "tegula/device/family.hpp"
+#include "tegula/device/gemm_plan.hpp"
+#include "tegula/device/grouped_gemm.hpp"
 #include "tegula/device/kernel_compiler.hpp"
 #include "tegula/device/properties.hpp"
 #include "tegula/device/stream.hpp"
@@ -51,6 +55,11 @@ class Backend {
   virtual void upload(void* to, void const* from, std::size_t bytes) = 0;
   virtual void download(void* to, void const* from, std::size_t bytes) = 0;
   virtual void fill(void* pointer, std::uint8_t byte, std::size_t bytes) = 0;
+
+  /// What was chosen for problems that may come again: a choice takes longer than a launch.
+  Memo<GemmKey, GemmChoice> gemm_choices;
+  Memo<GemmKey, std::int64_t> gemm_workspaces;
+  Memo<GroupedGemmKey, GroupedGemmChoice> grouped_gemm_choices;
 
   /// Global memory for one launch, aligned to 128 bytes: `bytes` zeros, which the launch leaves 0.
   /// It is never freed, and it is handed out again: launches that are in flight together may have

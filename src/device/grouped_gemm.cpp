@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "argument_checker.hpp"
+#include "backend.hpp"
 #include "families.hpp"
 #include "least_time.hpp"
 #include "problem.hpp"
@@ -485,7 +486,10 @@ void run(Machine const& machine, GroupedGemmArguments const& arguments,
 
 void grouped_gemm(Machine const& machine, GroupedGemmArguments const& arguments, Stream stream) {
   check(arguments, machine.compute_capability());
-  run(machine, arguments, choose_grouped_gemm(arguments, machine.properties()), stream);
+  DeviceProperties const device = machine.properties();
+  GroupedGemmChoice const choice = machine.backend().grouped_gemm_choices.of(
+      key_of(arguments, device), [&] { return choose_grouped_gemm(arguments, device); });
+  run(machine, arguments, choice, stream);
 }
 
 void grouped_gemm(Machine const& machine, GroupedGemmArguments const& arguments,

@@ -33,6 +33,13 @@ void check_choice(char const* operation, Arguments const& arguments, FamilyId fa
   });
 }
 
+/// choose_gemm's choice, which is made once for problems that are alike.
+GemmChoice chosen(Machine const& machine, GemmArguments const& arguments) {
+  DeviceProperties const device = machine.properties();
+  return machine.backend().gemm_choices.of(device::key_of(arguments, device),
+                                           [&] { return choose_gemm(arguments, device); });
+}
+
 /// Queues a kernel with what was made by FamilyTraits::lower.
 template <KernelFamily F>
 void launch_lowered(Machine const& machine, F family, int configuration,
@@ -86,6 +93,15 @@ std::function<void(Stream)> prepare(Machine const& machine, Arguments const& arg
 
 }  // namespace
 
+std::int64_t gemm_workspace_bytes(Machine const& machine, GemmArguments const& arguments) {
+  check(arguments, machine.compute_capability());
+  GemmArguments g = arguments;
+  g.workspace_bytes = 0;  // whatever it is
+  DeviceProperties const device = machine.properties();
+  return machine.backend().gemm_workspaces.of(device::key_of(g, device),
+                                              [&] { return gemm_workspace_bytes(g, device); });
+}
+
 void attention(Machine const& machine, AttentionArguments const& arguments, Stream stream) {
   check(arguments, machine.compute_capability());
   run(machine, arguments, choose_attention(arguments, machine.properties()), stream);
@@ -93,7 +109,7 @@ void attention(Machine const& machine, AttentionArguments const& arguments, Stre
 
 void gemm(Machine const& machine, GemmArguments const& arguments, Stream stream) {
   check(arguments, machine.compute_capability());
-  run(machine, arguments, choose_gemm(arguments, machine.properties()), stream);
+  run(machine, arguments, chosen(machine, arguments), stream);
 }
 
 void attention(Machine const& machine, AttentionArguments const& arguments,
@@ -115,7 +131,7 @@ PreparedLaunch::PreparedLaunch(Machine const& machine, AttentionArguments const&
 
 PreparedLaunch::PreparedLaunch(Machine const& machine, GemmArguments const& arguments) {
   check(arguments, machine.compute_capability());
-  launch_ = prepare(machine, arguments, choose_gemm(arguments, machine.properties()));
+  launch_ = prepare(machine, arguments, chosen(machine, arguments));
 }
 
 void device::launch(Machine const& machine, FamilyId family, int configuration, void const* params,

@@ -2,8 +2,9 @@
 
 /// The entry points. They own nothing, allocate nothing and synchronise nothing; work is queued on
 /// the stream, so they can be captured in a CUDA graph, and they may be called from several
-/// threads. Neither needs a workspace. On a simulated machine the work is done, and its findings
-/// thrown (sim::CheckError), before they return.
+/// threads. Neither needs a workspace, and both are faster at some problems with one. On a
+/// simulated machine the work is done, and its findings thrown (sim::CheckError), before they
+/// return.
 
 #include "tegula/device/arguments.hpp"
 #include "tegula/device/family.hpp"
@@ -21,7 +22,8 @@ void attention(Machine const& machine, AttentionArguments const& arguments, Stre
 void attention(Machine const& machine, AttentionArguments const& arguments,
                AttentionChoice const& choice, Stream stream = {});
 
-/// D = activation(alpha A B + beta C + bias); see GemmArguments. Throws as `attention` does.
+/// D = activation(alpha A B + beta C + bias); see GemmArguments. The choice of a configuration is
+/// made once for problems that are alike but for their pointers. Throws as `attention` does.
 void gemm(Machine const& machine, GemmArguments const& arguments, Stream stream = {});
 /// The same by a choice made before, which saves making it again: choose_gemm's for arguments that
 /// differ at most in their pointers, and in these not in alignment. Precondition: checked
@@ -29,6 +31,10 @@ void gemm(Machine const& machine, GemmArguments const& arguments, Stream stream 
 /// does not compute such arguments.
 void gemm(Machine const& machine, GemmArguments const& arguments, GemmChoice const& choice,
           Stream stream = {});
+
+/// Bytes of GemmArguments::workspace with which `gemm` is fastest, found once for problems that are
+/// alike; 0 where it needs none. Whatever workspace the arguments have. Throws as `gemm` does.
+std::int64_t gemm_workspace_bytes(Machine const& machine, GemmArguments const& arguments);
 
 /// The parameters of gemm_sm90 for a choice of it, with the tensor maps of A, B and D for that
 /// machine. Precondition: checked arguments, and a choice for them. Throws device_error where the

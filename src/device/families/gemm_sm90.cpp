@@ -4,7 +4,11 @@
 #include "gemm_sm90.hpp"
 
 #include <cmath>
+#include <cstddef>
+#include <functional>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "backend.hpp"
 #include "tegula/io/text.hpp"
@@ -13,6 +17,25 @@
 namespace tegula {
 namespace device {
 namespace {
+
+/// What a configuration's stages come to.
+struct Stages {
+  TmaBoxes a, b;  ///< that bring one
+  int count, bytes;
+
+  explicit Stages(GemmSm90Config const& c)
+      : a(a_fetch(c)), b(b_fetch(c)), count(stages(c)), bytes(stage_bytes(c)) {}
+};
+
+/// Worked out once for the table's configurations: to compose the layouts that these follow from
+/// takes longer than a prediction.
+Stages stages_of(GemmSm90Config const& c) {
+  std::span<GemmSm90Config const> const table = configurations(gemm_sm90, Kernels::all);
+  static std::vector<Stages> const of_table(table.begin(), table.end());
+  std::less<> const before;
+  if (before(&c, table.data()) || !before(&c, table.data() + table.size())) return Stages(c);
+  return of_table[static_cast<std::size_t>(&c - table.data())];
+}
 
 /// A cluster's tile, and what it reads of A and B.
 struct ClusterTile {
@@ -141,8 +164,9 @@ GemmChoice predict_parts(GemmArguments const& g, GemmSm90Config const& c, int pa
                32.0 * (64 + c.block_n) / model.operand_bytes_per_cycle);
   double const main = instructions * instruction_cycles / cycles_per_us;
 
-  StepLoads const a = step_loads(g.m, *g.lda, g.a_major, g.in, a_fetch(c), steps, model),
-                  b = step_loads(g.n, *g.ldb, g.b_major, *g.in_b, b_fetch(c), steps, model);
+  Stages const ring = stages_of(c);
+  StepLoads const a = step_loads(g.m, *g.lda, g.a_major, g.in, ring.a, steps, model),
+                  b = step_loads(g.n, *g.ldb, g.b_major, *g.in_b, ring.b, steps, model);
   double const sm_bytes =
       model.sm_bytes_per_cycle * (consumers(c) == 1 ? model.basic_share : 1) *
       (1 + model.idle_gain * std::max(0.0, 1 - static_cast<double>(ctas) / device.multiprocessors));
@@ -162,9 +186,9 @@ GemmChoice predict_parts(GemmArguments const& g, GemmSm90Config const& c, int pa
                 last_of_n + b.zero_rows / c.cluster_m * model.zero_row_cycles}) /
       cycles_per_us;
   // How far the loads run ahead: too little, and some come late.
-  double const step_cycles = std::max(4.0 * (c.block_m / 64) * instruction_cycles,
-                                      stage_bytes(c) / model.sm_bytes_per_cycle);
-  double const ahead = (stages(c) - 1) * step_cycles / model.fetch_latency_cycles;
+  double const step_cycles =
+      std::max(4.0 * (c.block_m / 64) * instruction_cycles, ring.bytes / model.sm_bytes_per_cycle);
+  double const ahead = (ring.count - 1) * step_cycles / model.fetch_latency_cycles;
   double const late = model.late_loss * std::max(0.0, 1 - ahead);
 
   // The part of a full epilogue that this one is: by accumulators of a thread.
@@ -398,11 +422,12 @@ GemmSm90Params lower(Machine const& machine, GemmArguments const& arguments,
   bool const meet = choice.lockstep_steps > 0 && c.split_k == 1 && choice.parts == 1;
   std::int64_t const steps = ceil_div(g.k, block_k(c) * c.split_k * choice.parts);
   // Of tiles of two widths the last one begins elsewhere.
+  device::Stages const ring = device::stages_of(c);
   std::optional<int> const rows_b =
-      choice.tiling.fitted() ? std::nullopt : device::rows_of_last_tile(b_fetch(c), g.n, steps);
+      choice.tiling.fitted() ? std::nullopt : device::rows_of_last_tile(ring.b, g.n, steps);
   return {
-      .problem = device::tma_problem(machine, g, a_fetch(c), b_fetch(c),
-                                     device::rows_of_last_tile(a_fetch(c), g.m, steps), rows_b),
+      .problem = device::tma_problem(machine, g, ring.a, ring.b,
+                                     device::rows_of_last_tile(ring.a, g.m, steps), rows_b),
       .schedule = {.clusters = choice.clusters,
                    .initial_tiles = initial_tiles(choice.tiling, tile_widths(c), choice.clusters,
                                                   cluster_size(c), machine.multiprocessors()),
