@@ -72,6 +72,7 @@ class Memory {
   void upload(std::vector<std::uint8_t> const& from) const {
     check(cudaMemcpy(data(), from.data(), bytes_, cudaMemcpyHostToDevice), "cudaMemcpy");
   }
+  void clear() const { check_launch(cudaMemsetAsync(data(), 0, bytes_)); }
   void poison() const { check_launch(cudaMemsetAsync(whole_, kPoison, size())); }
   /// The tensor's bytes, and whether the guards are as poison() left them.
   std::pair<std::vector<std::uint8_t>, bool> download() const {
@@ -94,6 +95,7 @@ class Memory {
 /// A launch of a case, and the problems that it is given in turn.
 struct Launch {
   std::vector<std::unique_ptr<Memory>> inputs, outputs;
+  std::vector<std::unique_ptr<Memory>> zeros;              ///< before each launch
   std::vector<std::vector<std::uint8_t>> host[kProblems];  // what the inputs hold in each problem
   Dim3 grid, cluster{1, 1, 1};
   int threads = 0;
@@ -147,10 +149,16 @@ template <int I> GemmArguments set_up_gemm(Launch& launch, bool tight) {
   }
   g.d = add_output(launch, static_cast<std::size_t>(of_d * bits(*g.out) / 8), tight);
   if constexpr (kCases[I].family == Family::gemm_sm90) {
-    TilePartition const tiling = equal_tiles(c.sm90, g);
+    TilePartition const tiling = equal_tiles(c.sm90, g, Raster::along_n, 1, c.parts);
+    GemmSm90Parts parts = {.tile = TileParts(c.parts)};
+    if (c.parts > 1)
+      parts.partial = partial_sums(c.sm90, tiling, [&](std::int64_t bytes) {
+        launch.zeros.push_back(std::make_unique<Memory>(static_cast<std::size_t>(bytes), 0, tight));
+        return launch.zeros.back()->data();
+      });
     GemmSm90Params params = independent_params(
         c.sm90, g, {.clusters = clusters_of(c.sm90, tiling, c.clusters), .tiling = tiling},
-        device::encode_by_driver);
+        device::encode_by_driver, parts);
     if (g.c == nullptr) params.epilogue.c = params.epilogue.d;  // what a mutant may load
     set_kernel<KernelOf<I>>(launch, params);
   } else {
@@ -271,6 +279,7 @@ using Outputs = std::vector<std::vector<std::uint8_t>>;
 std::pair<Outputs, bool> run_once(Launch const& launch, cudaKernel_t kernel, int problem) {
   for (std::size_t i = 0; i < launch.inputs.size(); ++i)
     launch.inputs[i]->upload(launch.host[problem][i]);
+  for (auto const& zero : launch.zeros) zero->clear();
   for (auto const& output : launch.outputs) output->poison();
   auto const extents = [](Dim3 const& d) {
     return dim3(static_cast<unsigned>(d.x), static_cast<unsigned>(d.y), static_cast<unsigned>(d.z));
