@@ -25,8 +25,8 @@ TEGULA_HOST_DEVICE constexpr int sums_of_warp(int values) { return 32 * values; 
 /// Adds up what several CTAs have summed of one tile, each over its part of K, in global memory:
 /// any number of CTAs, in no cluster, which need not run at the same time.
 ///
-///     each part:         its warp's sums to memory | the warp meets | a lane: fence, arrival,
-///     fence the last of them:  ... | the warp meets | the others' sums, added in the order of K
+///     each part:  its sums to memory | the warp meets | one lane: fence, arrival, fence
+///     the last:   ... | the warp meets | the others' sums, added in the order of K
 ///
 /// Nobody waits: the warp whose arrival is the last has all sums, and goes on with the tile. Each
 /// warp works for itself, and reads what the warps of its own number wrote, so sums need no layout
