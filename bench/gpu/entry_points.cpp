@@ -78,19 +78,43 @@ std::vector<GemmChoice>& candidates(GemmArguments const& arguments) {
   return all.emplace(key, tuning_candidates(arguments, gpu().properties())).first->second;
 }
 
-/// Every configuration whose predicted time is at most `worth` times the least, the choice first.
+/// Every configuration whose predicted time is at most `worth` times the least, the choice first;
+/// and of one in parts each number of parts up to kWeighedParts.
 std::vector<GemmChoice> weigh(GemmArguments const& arguments, double worth) {
+  constexpr int kWeighedParts = 12;
   GemmPlan const plan = plan_gemm(arguments, gpu().properties());
   std::vector<GemmChoice> weighed;
+  auto const add = [&](GemmChoice const& choice) {
+    if (choice.cost.total <= worth * plan.chosen().cost.total) weighed.push_back(choice);
+  };
   for (GemmCandidate const& candidate : plan.candidates) {
-    if (candidate.refused.empty() &&
-        candidate.choice.cost.total <= worth * plan.chosen().cost.total)
-      weighed.push_back(candidate.choice);
+    if (!candidate.refused.empty()) continue;
+    add(candidate.choice);
+    if (candidate.choice.parts == 1) continue;
+    for (int parts = 2; parts <= kWeighedParts; ++parts) {
+      if (parts == candidate.choice.parts) continue;
+      try {
+        add(choose_gemm(arguments, gpu().properties(),
+                        {.kernel = gemm_sm90,
+                         .configuration = candidate.choice.configuration,
+                         .split_k = parts}));
+      } catch (argument_error const&) {  // more parts than K or the workspace has room for
+        break;
+      }
+    }
   }
   return weighed;
 }
 
-/// Writes a choice's name, with its end, into `text` of `size` bytes.
+/// Writes a string, with its end, into `text` of `size` bytes.
+void put(std::string const& what, char* text, int size) {
+  if (static_cast<int>(what.size()) >= size)
+    throw std::length_error(fmt::format("the text needs {} bytes", what.size() + 1));
+  what.copy(text, what.size());
+  text[what.size()] = '\0';
+}
+
+/// Writes a choice's name.
 void put(GemmChoice const& chosen, char* text, int size) {
   std::string name = configuration_name(chosen.kernel, chosen.configuration);
   if (chosen.kernel == gemm_sm90)
@@ -99,11 +123,7 @@ void put(GemmChoice const& chosen, char* text, int size) {
                         chosen.tiling.order().group) +
             (chosen.tiling.fitted() ? ", two widths" : "") +
             (chosen.parts > 1 ? fmt::format(", {} parts of k", chosen.parts) : "");
-  if (static_cast<int>(name.size()) >= size)
-    throw std::length_error(
-        fmt::format("the configuration's name needs {} bytes", name.size() + 1));
-  name.copy(text, name.size());
-  text[name.size()] = '\0';
+  put(name, text, size);
 }
 
 struct Tokens {
@@ -271,6 +291,17 @@ int tegula_bench_gemm_activated(int activation, void const* a, void const* b, vo
   });
 }
 
+/// What the model of a GEMM's time knows of the GPU: multiprocessors, clock in GHz, memory in TB/s,
+/// L2 in MB.
+int tegula_bench_device(double* values) {
+  return guarded([&] {
+    DeviceProperties const& p = gpu().properties();
+    double const all[] = {static_cast<double>(p.multiprocessors), p.clock_ghz, p.memory_tb_per_s,
+                          p.l2_mb};
+    std::copy(std::begin(all), std::end(all), values);
+  });
+}
+
 /// How many choices are worth timing for a problem that tegula_bench_gemm has computed before.
 int tegula_bench_gemm_candidates(int type, int m, int n, int k) {
   int count = 0;
@@ -320,6 +351,20 @@ int tegula_bench_gemm_candidate_name(int type, int number, int m, int n, int k, 
                                      int size) {
   return guarded([&] {
     put(candidates(problem(type, m, n, k)).at(static_cast<std::size_t>(number)), text, size);
+  });
+}
+
+/// A candidate of gemm_sm90 in numbers, as bench/gemm_time_features.cpp takes it.
+int tegula_bench_gemm_candidate_numbers(int type, int number, int m, int n, int k, char* text,
+                                        int size) {
+  return guarded([&] {
+    GemmChoice const& choice =
+        candidates(problem(type, m, n, k)).at(static_cast<std::size_t>(number));
+    GemmSm90Config const& c = configuration(gemm_sm90, choice.configuration);
+    put(fmt::format("{} {} {} {} {} {} {:d} {} {} {} {:d} {}", c.block_m, c.block_n,
+                    static_cast<int>(c.schedule), c.cluster_m, c.cluster_n, c.split_k, c.in_parts,
+                    c.narrow_n, c.store_buffers, c.min_ctas_per_sm, c.transposed, choice.parts),
+        text, size);
   });
 }
 

@@ -9,7 +9,8 @@ heuristics propose; likewise tegula's default choice, and the fastest of its own
 timed by events after the L2 cache was flushed; medians are shown, and the ratio is to the faster peer.
 
 --random N draws N shapes of models' layers by a seed instead of the list. --weigh WORTH also times every configuration whose predicted time
-is at most WORTH times the least, says how the predictions and the choice did, and writes each prediction and time to --weighed.
+is at most WORTH times the least, says how the predictions and the choice did, and appends the times to --weighed, as
+scripts/fit_gemm_times.py takes them.
 """
 
 import argparse
@@ -45,6 +46,7 @@ TYPES = {"bf16": torch.bfloat16, "fp8": torch.float8_e4m3fn}
 TUNING_ROUNDS, TUNING_WARM_UPS = 7, 2  # launches of each candidate
 MULTIPLES = {"bf16": 8, "fp8": 16}  # of n and k that the peers take
 TYPE_CODES = {"bf16": 0, "fp8": 1}  # of entry_points.cpp
+TYPE_NAMES = {"bf16": "bf16", "fp8": "e4m3"}  # of scripts/fit_gemm_times.py
 
 
 def arguments():
@@ -111,7 +113,8 @@ class Problem:
             self.out.fill_(float("nan"))
             functions[-1]()
             self.check(name, self.out)
-            found.append({"name": name, "predicted": list(costs)})
+            numbers = self.entry.text("tegula_bench_gemm_candidate_numbers", code, number, *self.shape)
+            found.append({"name": name, "numbers": numbers, "predicted": list(costs)})
         for candidate, seconds in zip(found, timer.medians(functions, TUNING_ROUNDS, TUNING_WARM_UPS)):
             candidate["measured"] = seconds * 1e6
         return found
@@ -183,7 +186,18 @@ def weigh(problem, timer, options, record):
     record["rank"], record["weighed"] = 1 + sum(t < times[0] for t in times), len(times)
     record["lost"] = times[0] / min(times) - 1
     if options.weighed:
-        append(options.weighed, [record | {"candidates": weighed}])
+        m, n, k = problem.shape
+        properties = dict(zip(("multiprocessors", "clock_ghz", "memory_tb_per_s", "l2_mb"), problem.entry.values("tegula_bench_device", 4)))
+        launches = {
+            "type": TYPE_NAMES[problem.kind],
+            "m": m,
+            "n": n,
+            "k": k,
+            "peer_us": round(2e-6 * m * n * k / max(record["peers"].values()), 2),
+            "configurations": [candidate["numbers"] for candidate in weighed],
+            "us": [round(time, 2) for time in times],
+        }
+        append(options.weighed, [{key: record[key] for key in ("date", "gpu")} | properties | launches])
 
 
 def summary(kind, records):

@@ -34,6 +34,13 @@ class EntryPoints:
             raise SystemExit(f"{function} failed")
         return count
 
+    def values(self, function, count, *values):
+        """`count` doubles that an entry point writes: its last argument is where."""
+        found = (ctypes.c_double * count)()
+        if getattr(self.library, function)(*values, found) != 0:
+            raise SystemExit(f"{function} failed")
+        return list(found)
+
     def text(self, function, *values):
         """What an entry point writes into a buffer: its last two arguments are the buffer and its size."""
         buffer = ctypes.create_string_buffer(1024)

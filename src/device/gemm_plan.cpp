@@ -377,16 +377,16 @@ GemmPlan plan_gemm(GemmArguments const& arguments, DeviceProperties const& prope
 
 std::string to_string(GemmPlan const& plan, bool all) {
   std::string s = plan.problem + "\n\n";
-  s += fmt::format("{:>8} {:>6} {:>6} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7}  {}\n", "total us",
-                   "tiles", "waves", "launch", "fill", "tensor", "L2", "DRAM", "epilog.",
+  s += fmt::format("{:>8} {:>6} {:>6} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7}  {}\n", "total us",
+                   "tiles", "waves", "launch", "fill", "tensor", "L2", "DRAM", "epilog.", "learned",
                    "configuration");
   for (GemmCandidate const& candidate : plan.candidates) {
     if (!candidate.refused.empty()) continue;
     GemmCost const& c = candidate.choice.cost;
     s += fmt::format(
-        "{:>8.2f} {:>6} {:>6} {:>7.2f} {:>7.2f} {:>7.2f} {:>7.2f} {:>7.2f} {:>7.2f}  {}: {}",
+        "{:>8.2f} {:>6} {:>6} {:>7.2f} {:>7.2f} {:>7.2f} {:>7.2f} {:>7.2f} {:>7.2f} {:>7.3f}  {}: {}",
         c.total, c.tiles, c.waves, c.launch, c.fill, c.tensor, c.l2, c.dram, c.epilogue,
-        candidate.choice.configuration, candidate.name);
+        c.correction, candidate.choice.configuration, candidate.name);
     TileScheduler const& t = candidate.choice.tiling.order();
     if (walks_tiles(candidate.choice.kernel))
       s += fmt::format(", raster along {} in groups of {}, {}{}{}", to_string(t.raster), t.group,

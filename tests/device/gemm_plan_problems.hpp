@@ -30,6 +30,13 @@ inline GemmArguments problem(std::int64_t m, std::int64_t n, std::int64_t k) {
           .d = at(std::uintptr_t{2} << 44)};
 }
 
+/// The model without what was learned: each of its terms has the effect that it says.
+inline GemmCostModel model_alone() {
+  GemmCostModel model;
+  model.sm90.corrected = false;
+  return model;
+}
+
 /// Whether the tiling's regions cover D, row of tiles by row, and no row of tiles lies beyond
 /// its edges.
 inline void expect_covers(GemmArguments const& g, GemmSm90Config const& c,

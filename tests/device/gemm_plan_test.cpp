@@ -18,6 +18,7 @@ namespace {
 
 using tegula::testing::expect_covers;
 using tegula::testing::kH100;
+using tegula::testing::model_alone;
 using tegula::testing::problem;
 
 // What any sensible model says.
@@ -51,10 +52,65 @@ TEST(GemmPlan, PredictsSensibly) {
   cluster.cluster_m = 2;
   EXPECT_LT(predict(g, cluster, kH100).cost.l2, predict(g, tile, kH100).cost.l2)
       << "multicast saves traffic";
-  GemmCostModel slow;
+  GemmCostModel const model = model_alone();
+  GemmCostModel slow = model;
   slow.sm90.launch_us += 100;
-  EXPECT_NEAR(predict(g, tile, kH100, {}, slow).cost.total - predict(g, tile, kH100).cost.total,
-              100, 1e-9);
+  EXPECT_NEAR(
+      predict(g, tile, kH100, {}, slow).cost.total - predict(g, tile, kH100, {}, model).cost.total,
+      100, 1e-9);
+}
+
+// What was learned is one factor of about 1, and nothing else changes by it.
+TEST(GemmPlan, CorrectsPredictionsByWhatWasLearned) {
+  int changed = 0;
+  for (std::int64_t const m : {1, 17, 307, 1024, 5000}) {
+    for (std::int64_t const n : {64, 360, 4096}) {
+      for (std::int64_t const k : {8, 1000, 14472}) {
+        GemmArguments const g = problem(m, n, k);
+        for (GemmCandidate const& candidate : plan_gemm(g, kH100).candidates) {
+          if (!candidate.refused.empty()) continue;
+          GemmSm90Config const& c = configuration(gemm_sm90, candidate.choice.configuration);
+          GemmChoice const choice = predict(g, c, kH100);
+          GemmChoice const model = predict(g, c, kH100, {}, model_alone());
+          EXPECT_EQ(model.cost.correction, 1);
+          EXPECT_GT(choice.cost.correction, 0.6);
+          EXPECT_LT(choice.cost.correction, 1.7);
+          EXPECT_DOUBLE_EQ(choice.cost.total, model.cost.total * choice.cost.correction);
+          EXPECT_EQ(choice.cost.tensor, model.cost.tensor);
+          EXPECT_EQ(choice.cost.dram, model.cost.dram);
+          EXPECT_EQ(choice.tiling, model.tiling);
+          changed += choice.cost.correction != 1 ? 1 : 0;
+        }
+      }
+    }
+  }
+  EXPECT_GT(changed, 100);
+}
+
+// Clusters in which all CTAs share A are walked in bands of as many tiles as there are GPCs, along
+// M, so that those of a GPC share B; and the other way round. Not where D has fewer tiles across,
+// and not over many waves.
+TEST(GemmPlan, HasClustersOfAGpcShareTheOtherOperand) {
+  auto const order = [](GemmArguments const& g, int cluster_m, int cluster_n) {
+    GemmSm90Config const c = {.block_m = 64,
+                              .block_n = 128,
+                              .schedule = Schedule::basic,
+                              .cluster_m = cluster_m,
+                              .cluster_n = cluster_n};
+    return predict(g, c, kH100).tiling.order();
+  };
+  GemmArguments const wide = problem(256, 4096, 14336);  // 4 x 32 tiles
+  EXPECT_EQ(order(wide, 1, 2).raster, Raster::along_m);
+  EXPECT_EQ(order(wide, 1, 2).group, 8);
+  EXPECT_EQ(order(wide, 1, 4).raster, Raster::along_m);
+  EXPECT_EQ(order(wide, 1, 4).group, 8);
+  EXPECT_NE(order(wide, 2, 1).group, 8);                // two rows of clusters
+  GemmArguments const high = problem(2048, 512, 4096);  // 32 x 4 tiles
+  EXPECT_EQ(order(high, 2, 1).raster, Raster::along_n);
+  EXPECT_EQ(order(high, 2, 1).group, 8);
+  EXPECT_NE(order(high, 1, 2).group, 8);
+  GemmArguments const large = problem(16384, 16384, 4096);
+  EXPECT_NE(order(large, 1, 2).group, 8);
 }
 
 // gemm_sm80's estimate: rounds of CTAs times the work of one.
@@ -113,12 +169,13 @@ TEST(GemmPlan, HasNeighboursShareWhatTheyReadMostOf) {
 
 // Bound by memory, two waves of which the second has half the SMs are worse than full ones.
 TEST(GemmPlan, KeepsMemoryBusyInTheLastWave) {
-  GemmCostModel indifferent;
+  GemmCostModel indifferent = model_alone();
   indifferent.sm90.uneven_loss = 0;
   auto const loss = [&](std::int64_t n) {
     GemmSm90Config const tile = {.block_m = 64, .block_n = 128, .schedule = Schedule::basic};
     GemmArguments const g = problem(64, n, 4096);
-    return predict(g, tile, kH100).cost.total - predict(g, tile, kH100, {}, indifferent).cost.total;
+    return predict(g, tile, kH100, {}, model_alone()).cost.total -
+           predict(g, tile, kH100, {}, indifferent).cost.total;
   };
   EXPECT_GT(loss(198 * 128), 0.3) << "one wave and a half";
   EXPECT_LT(loss(264 * 128), 1e-9) << "two waves";

@@ -33,7 +33,7 @@ GemmArguments with_workspace(GemmArguments g, std::int64_t bytes) {
 /// What parts of K would save, by a model in which they cost nothing.
 GemmCostModel cheap_parts() {
   GemmCostModel model;
-  model.sm90.parts_us = 0, model.sm90.parts_margin = 0;
+  model.sm90.parts_us = model.sm90.part_us = 0;
   model.sm90.parts_bytes_per_cycle = 1e9;
   return model;
 }

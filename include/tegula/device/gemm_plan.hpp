@@ -77,11 +77,10 @@ struct GemmSm90CostModel {
   double reduction_tile_us = 3.11;   ///< more, for 128 accumulators of each of them
   double reduction_cooperative_us = 0.5;  ///< more, where consumers share a tile
   double relaunch_us = 1.25;              ///< more, for each further wave of such clusters
-  // K in parts, whose sums meet in a workspace. Reckoned from other kernels' times and not measured
-  // yet: hence the margin.
-  double parts_us = 2;                ///< from a part's sums to the last one's arrival
-  double parts_bytes_per_cycle = 40;  ///< that one SM takes of the other parts' sums
-  double parts_margin = 0.08;         ///< of the time, that parts must gain at least
+  // K in parts, whose sums meet in a workspace.
+  double parts_us = 2.1;              ///< from a part's sums to the last one's arrival
+  double part_us = 0.19;              ///< more, for each part whose sums are taken
+  double parts_bytes_per_cycle = 80;  ///< that one SM takes of the other parts' sums
   // Tiles of two widths, which share fewer operands with their neighbours.
   /// of the tensor cores' time, that memory may take at most
   double fitted_dram_cooperative = 0.455;
@@ -98,6 +97,9 @@ struct GemmSm90CostModel {
   int lockstep_steps = 64;  ///< of K, from one to the next
   int paced_steps = 128;    ///< of K, that a tile has at least where they meet
   double paced_mb = 350;    ///< of A and B together, at least: it pays from 370 on (seen)
+  /// Whether what the model says is corrected by what was learned from launches that were timed
+  /// (src/device/families/gemm_sm90_correction.hpp).
+  bool corrected = true;
 };
 
 /// The same of the other families, of a Hopper GPU, and what all have in common.
@@ -133,7 +135,10 @@ struct GemmCost {
   double l2 = 0;      ///< from L2, the slower of all traffic and the busiest SM's
   double dram = 0;
   double epilogue = 0;  ///< that does not lie under a main loop
-  double total = 0;     ///< launch, fill and epilogue, and the longest of the other three
+  /// what was learned of such launches, as a factor; 1 of another kernel than gemm_sm90
+  double correction = 1;
+  /// launch, fill and epilogue, and the longest of the other three; times the correction
+  double total = 0;
 };
 
 /// A way to compute a problem: a configuration of one of the families, and for gemm_sm90 its

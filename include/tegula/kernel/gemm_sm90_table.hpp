@@ -65,7 +65,6 @@ inline constexpr GemmSm90Config middle_tiles[] = {
     {.block_m = 64, .block_n = 96, .schedule = Schedule::basic, .cluster_m = 2, .split_k = 2},
     {.block_m = 64, .block_n = 128, .schedule = Schedule::basic, .cluster_m = 2, .split_k = 2},
     {.block_m = 64, .block_n = 64, .schedule = Schedule::basic, .min_ctas_per_sm = 2},
-    {.block_m = 64, .block_n = 72, .schedule = Schedule::basic, .cluster_n = 2, .transposed = true},
     {.block_m = 192, .block_n = 144, .schedule = Schedule::cooperative, .cluster_n = 2},
     {.block_m = 128, .block_n = 80, .schedule = Schedule::cooperative, .cluster_n = 2},
     {.block_m = 64, .block_n = 96, .schedule = Schedule::basic, .cluster_m = 4},
@@ -83,8 +82,11 @@ inline constexpr GemmSm90Config middle_tiles[] = {
      .cluster_m = 4,
      .cluster_n = 2,
      .transposed = true},
-    {.block_m = 64, .block_n = 80, .schedule = Schedule::basic, .cluster_m = 4, .transposed = true},
-    {.block_m = 64, .block_n = 128, .schedule = Schedule::basic, .cluster_m = 2}};
+    {.block_m = 64,
+     .block_n = 80,
+     .schedule = Schedule::basic,
+     .cluster_m = 4,
+     .transposed = true}};
 /// ... and for few rows, which a transposed D takes for columns: weights are what such problems
 /// read, and more CTAs at a time read faster.
 inline constexpr GemmSm90Config few_rows_tiles[] = {
@@ -139,9 +141,7 @@ inline constexpr GemmSm90Config fp8_tiles[] = {
     {.block_m = 64, .block_n = 64, .schedule = Schedule::basic},
     {.block_m = 64, .block_n = 64, .schedule = Schedule::basic, .min_ctas_per_sm = 2},
     {.block_m = 64, .block_n = 96, .schedule = Schedule::basic},
-    {.block_m = 64, .block_n = 128, .schedule = Schedule::basic, .cluster_m = 2, .cluster_n = 2},
     {.block_m = 64, .block_n = 64, .schedule = Schedule::basic, .split_k = 2},
-    {.block_m = 64, .block_n = 64, .schedule = Schedule::basic, .split_k = 4},
     {.block_m = 64, .block_n = 8, .schedule = Schedule::basic, .transposed = true},
     {.block_m = 64, .block_n = 16, .schedule = Schedule::basic, .transposed = true},
     {.block_m = 128, .block_n = 32, .schedule = Schedule::basic, .transposed = true},
@@ -158,7 +158,6 @@ inline constexpr GemmSm90Config fp8_tiles[] = {
      .min_ctas_per_sm = 2,
      .transposed = true},
     {.block_m = 64, .block_n = 64, .schedule = Schedule::basic, .split_k = 8, .transposed = true},
-    {.block_m = 64, .block_n = 128, .schedule = Schedule::basic, .cluster_m = 2},
     {.block_m = 64,
      .block_n = 16,
      .schedule = Schedule::basic,
@@ -170,7 +169,6 @@ inline constexpr GemmSm90Config fp8_tiles[] = {
     {.block_m = 128, .block_n = 144, .schedule = Schedule::cooperative, .transposed = true},
     {.block_m = 128, .block_n = 160, .schedule = Schedule::cooperative},
     {.block_m = 64, .block_n = 96, .schedule = Schedule::basic, .split_k = 3},
-    {.block_m = 64, .block_n = 72, .schedule = Schedule::basic, .cluster_n = 2, .transposed = true},
     {.block_m = 64, .block_n = 32, .schedule = Schedule::basic, .split_k = 2, .transposed = true},
     {.block_m = 64, .block_n = 32, .schedule = Schedule::basic, .split_k = 4, .transposed = true},
     {.block_m = 192, .block_n = 192, .schedule = Schedule::cooperative, .store_buffers = 1},
@@ -193,8 +191,8 @@ inline constexpr GemmSm90Config fp8_tiles[] = {
 
 /// Of both: tiles that fill the device once, then tiles whose K is shared. Most were picked from 98
 /// that were timed at 60 problems of bf16, most of which have a D of few tiles (decision 153),
-/// three from some fifty (decision 166), four from forty (decision 169), and sixteen from 140
-/// (decision 171).
+/// three from some fifty (decision 166), four from forty (decision 169), sixteen from 140
+/// (decision 171), and 34 from some 105 (decision 175).
 inline constexpr GemmSm90Config filling_tiles[] = {
     {.block_m = 192,
      .block_n = 112,
@@ -269,11 +267,6 @@ inline constexpr GemmSm90Config filling_tiles[] = {
      .cluster_m = 2,
      .cluster_n = 4},
     {.block_m = 128,
-     .block_n = 112,
-     .schedule = Schedule::cooperative,
-     .cluster_m = 2,
-     .cluster_n = 4},
-    {.block_m = 128,
      .block_n = 144,
      .schedule = Schedule::cooperative,
      .cluster_m = 2,
@@ -295,6 +288,97 @@ inline constexpr GemmSm90Config filling_tiles[] = {
      .cluster_m = 4,
      .cluster_n = 2,
      .store_buffers = 1},
+    // Those that peers have where others lost, and some of a lattice of 1,021 tiles and clusters.
+    {.block_m = 128,
+     .block_n = 208,
+     .schedule = Schedule::cooperative,
+     .cluster_m = 4,
+     .cluster_n = 2},
+    {.block_m = 128,
+     .block_n = 128,
+     .schedule = Schedule::cooperative,
+     .cluster_m = 4,
+     .cluster_n = 2},
+    {.block_m = 128, .block_n = 112, .schedule = Schedule::cooperative, .cluster_m = 4},
+    {.block_m = 64,
+     .block_n = 136,
+     .schedule = Schedule::basic,
+     .cluster_m = 4,
+     .cluster_n = 2,
+     .transposed = true},
+    {.block_m = 64, .block_n = 144, .schedule = Schedule::basic, .cluster_m = 4},
+    {.block_m = 64, .block_n = 112, .schedule = Schedule::basic, .cluster_m = 4, .cluster_n = 2},
+    {.block_m = 128, .block_n = 208, .schedule = Schedule::cooperative, .cluster_m = 2},
+    {.block_m = 64, .block_n = 8, .schedule = Schedule::basic, .cluster_m = 4, .transposed = true},
+    {.block_m = 128, .block_n = 176, .schedule = Schedule::cooperative, .cluster_m = 4},
+    {.block_m = 128,
+     .block_n = 192,
+     .schedule = Schedule::cooperative,
+     .cluster_m = 4,
+     .cluster_n = 2},
+    {.block_m = 256,
+     .block_n = 136,
+     .schedule = Schedule::cooperative,
+     .cluster_n = 2,
+     .transposed = true},
+    {.block_m = 128, .block_n = 16, .schedule = Schedule::cooperative, .transposed = true},
+    {.block_m = 64, .block_n = 32, .schedule = Schedule::basic},
+    {.block_m = 128,
+     .block_n = 232,
+     .schedule = Schedule::cooperative,
+     .cluster_m = 4,
+     .cluster_n = 2,
+     .transposed = true},
+    {.block_m = 256, .block_n = 136, .schedule = Schedule::cooperative, .transposed = true},
+    {.block_m = 192,
+     .block_n = 160,
+     .schedule = Schedule::cooperative,
+     .cluster_m = 4,
+     .cluster_n = 2,
+     .transposed = true},
+    {.block_m = 128, .block_n = 24, .schedule = Schedule::cooperative, .transposed = true},
+    {.block_m = 128,
+     .block_n = 176,
+     .schedule = Schedule::cooperative,
+     .cluster_m = 4,
+     .cluster_n = 2,
+     .transposed = true},
+    {.block_m = 128, .block_n = 80, .schedule = Schedule::cooperative},
+    {.block_m = 64, .block_n = 112, .schedule = Schedule::basic, .cluster_n = 4},
+    {.block_m = 192,
+     .block_n = 184,
+     .schedule = Schedule::cooperative,
+     .cluster_n = 2,
+     .transposed = true},
+    {.block_m = 192,
+     .block_n = 128,
+     .schedule = Schedule::cooperative,
+     .cluster_n = 2,
+     .store_buffers = 1},
+    {.block_m = 192,
+     .block_n = 160,
+     .schedule = Schedule::cooperative,
+     .cluster_n = 4,
+     .store_buffers = 1},
+    {.block_m = 64, .block_n = 48, .schedule = Schedule::basic},
+    {.block_m = 128, .block_n = 80, .schedule = Schedule::cooperative, .cluster_m = 4},
+    {.block_m = 128, .block_n = 56, .schedule = Schedule::cooperative, .transposed = true},
+    {.block_m = 128,
+     .block_n = 224,
+     .schedule = Schedule::cooperative,
+     .cluster_m = 2,
+     .transposed = true},
+    {.block_m = 128, .block_n = 64, .schedule = Schedule::cooperative, .cluster_n = 4},
+    {.block_m = 128, .block_n = 112, .schedule = Schedule::cooperative},
+    {.block_m = 128,
+     .block_n = 208,
+     .schedule = Schedule::cooperative,
+     .cluster_n = 2,
+     .transposed = true},
+    {.block_m = 128, .block_n = 96, .schedule = Schedule::cooperative, .cluster_m = 2},
+    {.block_m = 128, .block_n = 112, .schedule = Schedule::cooperative, .cluster_m = 2},
+    {.block_m = 128, .block_n = 144, .schedule = Schedule::cooperative, .cluster_m = 2},
+    {.block_m = 64, .block_n = 72, .schedule = Schedule::basic, .cluster_m = 4, .transposed = true},
     // K is shared from here on. The last, for a long K, was not among those timed.
     {.block_m = 128,
      .block_n = 144,
@@ -316,34 +400,29 @@ inline constexpr GemmSm90Config filling_tiles[] = {
     {.block_m = 64, .block_n = 96, .schedule = Schedule::basic, .split_k = 4, .transposed = true},
     {.block_m = 64, .block_n = 192, .schedule = Schedule::basic, .split_k = 8, .transposed = true}};
 
-/// Of both, for a long K and few tiles: any number of clusters share a tile. (Reckoned by what such
-/// problems' fastest peers have; not timed yet, decision 172.)
+/// Of both, for a long K and few tiles: any number of clusters share a tile (decision 172).
 inline constexpr GemmSm90Config tiles_in_parts[] = {
+    {.block_m = 128,
+     .block_n = 48,
+     .schedule = Schedule::cooperative,
+     .cluster_m = 2,
+     .cluster_n = 4,
+     .in_parts = true,
+     .transposed = true},
+    {.block_m = 64, .block_n = 144, .schedule = Schedule::basic, .cluster_m = 2, .in_parts = true},
+    {.block_m = 64,
+     .block_n = 72,
+     .schedule = Schedule::basic,
+     .cluster_m = 4,
+     .cluster_n = 2,
+     .in_parts = true,
+     .transposed = true},
     {.block_m = 64,
      .block_n = 32,
      .schedule = Schedule::basic,
      .in_parts = true,
      .transposed = true},
-    {.block_m = 64,
-     .block_n = 64,
-     .schedule = Schedule::basic,
-     .cluster_m = 2,
-     .cluster_n = 4,
-     .in_parts = true},
     {.block_m = 64, .block_n = 96, .schedule = Schedule::basic, .cluster_m = 4, .in_parts = true},
-    {.block_m = 64, .block_n = 128, .schedule = Schedule::basic, .cluster_m = 2, .in_parts = true},
-    {.block_m = 64,
-     .block_n = 144,
-     .schedule = Schedule::basic,
-     .cluster_m = 4,
-     .in_parts = true,
-     .transposed = true},
-    {.block_m = 128,
-     .block_n = 96,
-     .schedule = Schedule::cooperative,
-     .cluster_m = 2,
-     .in_parts = true,
-     .transposed = true},
     {.block_m = 128,
      .block_n = 128,
      .schedule = Schedule::cooperative,
@@ -355,17 +434,7 @@ inline constexpr GemmSm90Config tiles_in_parts[] = {
      .cluster_m = 4,
      .cluster_n = 2,
      .in_parts = true,
-     .transposed = true},
-    {.block_m = 128,
-     .block_n = 192,
-     .schedule = Schedule::cooperative,
-     .cluster_m = 2,
-     .in_parts = true},
-    {.block_m = 128,
-     .block_n = 256,
-     .schedule = Schedule::cooperative,
-     .cluster_m = 2,
-     .in_parts = true}};
+     .transposed = true}};
 
 constexpr GemmSm90Config typed(GemmSm90Config tile, DType a, DType b, DType out) {
   tile.a = a, tile.b = b, tile.out = out;
@@ -448,8 +517,7 @@ struct GemmSm90Family {
     bool const a_k = c.a_major == Major::k, b_k = c.b_major == Major::k;
     bool const large = c.block_n == 256 && c.cluster_m == 2,
                medium = c.block_m == 128 && c.block_n == 128, small = c.block_m == 64;
-    if (c.in_parts)
-      return c.a == DType::bf16 && (small ? c.block_n == 96 : c.cluster_m * c.cluster_n == 8);
+    if (c.in_parts) return c.a == DType::bf16 && c.block_n == (small ? 96 : 160);
     if (c.a == DType::tf32) return c.out == DType::f32 && medium && !c.activates;
     if (c.a == DType::e4m3)
       return c.b == DType::e4m3 ? c.block_n == 192 && c.schedule == Schedule::pingpong
@@ -463,8 +531,8 @@ struct GemmSm90Family {
     if (c.out != DType::bf16) return false;
     if (!a_k || !b_k) return small && !b_k;
     if (c.transposed)
-      return (c.block_m == 192 && c.cluster_m == 4) || (c.block_m == 128 && c.block_n == 160) ||
-             (c.block_n == 16 && c.split_k == 2);
+      return (c.block_m == 192 && c.block_n == 80 && c.cluster_m == 4) ||
+             c.schedule == Schedule::pingpong || (c.block_n == 16 && c.split_k == 2);
     return large || (medium && c.cluster_m * c.cluster_n == 1) ||
            (small && c.split_k == (c.block_n == 96 && c.cluster_m == 2 ? 2 : 4)) ||
            (small && c.block_n == 64 && cluster_size(c) * c.min_ctas_per_sm == 1) ||
