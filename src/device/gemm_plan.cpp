@@ -257,12 +257,33 @@ GemmChoice choose_gemm(GemmArguments const& g, DeviceProperties const& propertie
   check(properties);
   Obstacles const why_not = obstacles(g, properties);
   DeviceProperties const device = with_kernels_for(g, properties, wanted, why_not);
-  std::optional<GemmChoice> best;
+  // What was learned takes several times as long as the model, and shortens a prediction by so much
+  // at the most: those that the model puts far behind need none.
+  struct Predicted {
+    double total;  // by the model alone
+    int order;
+    FamilyId kernel;
+    int number;
+  };
+  std::vector<Predicted> predicted;
+  GemmCostModel alone = model;
+  alone.sm90.corrected = false;
   enumerate(g, device, wanted, why_not, [&](FamilyId kernel, int number, std::string_view refusal) {
     if (!refusal.empty()) return;
-    GemmChoice const choice = predict(kernel, number, g, device, wanted, model);
-    if (!best || choice.cost.total < best->cost.total) best = choice;
+    double const total = predict(kernel, number, g, device, wanted, alone).cost.total;
+    predicted.push_back({total, static_cast<int>(predicted.size()), kernel, number});
   });
+  std::sort(predicted.begin(), predicted.end(), [](Predicted const& x, Predicted const& y) {
+    return std::pair(x.total, x.order) < std::pair(y.total, y.order);
+  });
+  std::optional<GemmChoice> best;
+  int order_of_best = 0;
+  for (Predicted const& p : predicted) {
+    if (best && p.total * model.sm90.least_correction > best->cost.total) break;
+    GemmChoice const choice = predict(p.kernel, p.number, g, device, wanted, model);
+    if (!best || std::pair(choice.cost.total, p.order) < std::pair(best->cost.total, order_of_best))
+      best = choice, order_of_best = p.order;
+  }
   if (!best) refuse_all(g, device, why_not);
   return *best;
 }

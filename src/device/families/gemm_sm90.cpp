@@ -229,18 +229,18 @@ GemmChoice predict_parts(GemmArguments const& g, GemmSm90Config const& c, int pa
     return (o.dram_bytes + d_bytes) / (model.dram_share * device.memory_tb_per_s * 1e6);
   };
   Order best = order(raster, {});
+  if (dram(best) > 0.65 * waves * main) {
+    for (Order const& other :
+         {order(Raster::along_n, static_cast<int>(tiles_m)), order(Raster::along_m, {})}) {
+      if (dram(other) < dram(best)) best = other;
+    }
+  }
   // Clusters of which all share one operand: in as many bands as there are GPCs, those of a GPC
   // share the other one, too (2 to 5 % in one wave, decision 174).
   if ((c.cluster_m == 1) != (c.cluster_n == 1) && c.split_k == 1 && parts == 1 && waves <= 2) {
     Raster const other = c.cluster_n > 1 ? Raster::along_m : Raster::along_n;
     if ((other == Raster::along_m ? tiles_n : tiles_m) >= general.gpcs)
       best = order(other, general.gpcs);
-  }
-  if (dram(best) > 0.65 * waves * main) {
-    for (Order const& other :
-         {order(Raster::along_n, static_cast<int>(tiles_m)), order(Raster::along_m, {})}) {
-      if (dram(other) < dram(best)) best = other;
-    }
   }
   double const memory = dram(best);
 
@@ -350,7 +350,9 @@ GemmChoice predict_parts(GemmArguments const& g, GemmSm90Config const& c, int pa
     result.total += together;
   }
   if (model.corrected) {
-    result.correction = gemm_sm90_correction(gemm_sm90_features(g, c, choice, ring.count, device));
+    result.correction =
+        std::max(model.least_correction,
+                 gemm_sm90_correction(gemm_sm90_features(g, c, choice, ring.count, device)));
     result.total *= result.correction;
   }
   return choice;
