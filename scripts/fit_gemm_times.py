@@ -6,8 +6,8 @@
 FEATURES is the program bench/gemm_time_features of a build. The times are those that `gemm_beside_cublas.py --weigh WORTH --weighed FILE`
 appends, JSON lines, as they are or compressed by xz (default: bench/results/gemm_sm90_times.jsonl.xz). Says first how the choice does
 without and with the correction, by cross-validation over --folds sets of problems (0: not), none of which has a problem whose M another
-has: what the choice takes longer than the fastest that was timed, and the ratio to the peer. --write then grows the trees from all times
-and writes src/device/families/gemm_sm90_trees.hpp. Needs numpy and lightgbm.
+has: what the choice takes longer than the fastest that was timed, the ratio to the peer, the prediction's error, and the choice's rank.
+--write then grows the trees from all times and writes src/device/families/gemm_sm90_trees.hpp. Needs numpy and lightgbm.
 """
 
 import argparse
@@ -82,19 +82,22 @@ class Times:
     def report(self, name, predicted):
         """How the choice by `predicted` does."""
         for kind in sorted({p["type"] for p in self.problems}):
-            lost, ratios, best = [], [], []
+            lost, ratios, best, errors, ranks = [], [], [], [], []
             for number, problem in enumerate(self.problems):
                 if problem["type"] == kind:
                     launches = numpy.flatnonzero(self.of == number)
-                    us = self.us[launches]
-                    mine = us[numpy.argmin(predicted[launches])]
+                    us, chosen = self.us[launches], numpy.argmin(predicted[launches])
+                    mine = us[chosen]
+                    errors.append(abs(predicted[launches][chosen] / mine - 1))
+                    ranks.append(1 + numpy.sum(us < mine))
                     lost.append(mine / us.min() - 1)
                     ratios.append(problem["peer_us"] / mine)
                     best.append(problem["peer_us"] / us.min())
             mean, of_best = (numpy.exp(numpy.mean(numpy.log(r))) for r in (ratios, best))
             print(
                 f"{name:10} {kind}: {len(lost)} problems, lost {100 * numpy.mean(lost):.2f} % in the mean; ratio to the peer {mean:.4f},"
-                f" least {min(ratios):.3f}, {sum(r < 0.93 for r in ratios)} under 0.93; of the fastest {of_best:.4f}"
+                f" least {min(ratios):.3f}, {sum(r < 0.93 for r in ratios)} under 0.93; of the fastest {of_best:.4f};"
+                f" median error of the prediction {100 * numpy.median(errors):.1f} %, rank {numpy.median(ranks):.0f}"
             )
 
 
