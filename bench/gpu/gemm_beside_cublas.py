@@ -235,6 +235,7 @@ def main():
                 records.append(run | measure(problem, timer, lt, options.rounds))
                 if options.random:
                     records[-1]["benchmark"] += " random"
+                    records[-1]["seed"] = options.seed
                 if options.weigh:
                     weigh(problem, timer, options, records[-1])
                 if options.record:

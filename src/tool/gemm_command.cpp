@@ -140,6 +140,7 @@ nlohmann::ordered_json describe(GemmCandidate const& candidate) {
     j["group"] = choice.tiling.order().group;
     j["clusters"] = choice.clusters;
     j["share"] = cost.share;
+    j["learned"] = cost.correction;
     if (choice.parts > 1) j["parts"] = choice.parts;
     if (choice.tiling.fitted()) j["narrower"] = choice.tiling.tiles - choice.tiling.first_narrow;
   }

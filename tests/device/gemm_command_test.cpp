@@ -194,6 +194,7 @@ TEST(GemmCommand, CutsDIntoTilesOfOneWidthOrTwo) {
   EXPECT_EQ(one["clusters"], 3);
   EXPECT_EQ(one["tiles"], 16) << "of CTAs";
   EXPECT_EQ(one["share"], 3.0);
+  EXPECT_NEAR(one["learned"], 1.0, 0.5);
   EXPECT_FALSE(one.contains("narrower"));
   EXPECT_EQ(two["tiles"], 18);
   EXPECT_EQ(two["narrower"], 5);
