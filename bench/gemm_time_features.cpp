@@ -9,7 +9,6 @@
 // e4m3, all operands K-major and contiguous, D bf16. SCHEDULE by its number.
 // (scripts/fit_gemm_times.py runs it.)
 
-#include <array>
 #include <cstdint>
 #include <cstdio>
 #include <iostream>
@@ -19,7 +18,6 @@
 #include "families/gemm_sm90.hpp"
 #include "families/gemm_sm90_correction.hpp"
 #include "tegula/device/gemm_plan.hpp"
-#include "tegula/io/text.hpp"
 
 int main() {
   using namespace tegula;

@@ -98,9 +98,9 @@ struct GemmSm90CostModel {
   int paced_steps = 128;    ///< of K, that a tile has at least where they meet
   double paced_mb = 350;    ///< of A and B together, at least: it pays from 370 on (seen)
   /// Whether what the model says is corrected by what was learned from launches that were timed
-  /// (src/device/families/gemm_sm90_correction.hpp), ...
+  /// (src/device/families/gemm_sm90_correction.hpp).
   bool corrected = true;
-  double least_correction = 0.8;  ///< ... which is cut off here, as at one launch in a thousand
+  double least_correction = 0.8;  ///< a smaller one, as of one launch in a thousand, is this
 };
 
 /// The same of the other families, of a Hopper GPU, and what all have in common.

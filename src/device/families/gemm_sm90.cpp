@@ -235,8 +235,8 @@ GemmChoice predict_parts(GemmArguments const& g, GemmSm90Config const& c, int pa
       if (dram(other) < dram(best)) best = other;
     }
   }
-  // Clusters of which all share one operand: in as many bands as there are GPCs, those of a GPC
-  // share the other one, too (2 to 5 % in one wave, decision 174).
+  // Clusters of which all share one operand: in bands of as many tiles as there are GPCs, those of
+  // a GPC share the other one, too (2 to 5 % in one wave, decision 174).
   if ((c.cluster_m == 1) != (c.cluster_n == 1) && c.split_k == 1 && parts == 1 && waves <= 2) {
     Raster const other = c.cluster_n > 1 ? Raster::along_m : Raster::along_n;
     if ((other == Raster::along_m ? tiles_n : tiles_m) >= general.gpcs)

@@ -8,8 +8,8 @@
 ///
 /// The model adds up what it can give a reason for; what is left, some 5 % of a launch, goes with
 /// how its terms meet: a loop that waits for memory in clusters of eight is another one than a loop
-/// that waits for the tensor core alone. Gradient-boosted trees tell these apart, by shares and
-/// ratios, which mean the same on another GPU. scripts/fit_gemm_times.py grows them from
+/// that waits for the tensor core alone. Gradient-boosted trees tell these apart, by the predicted
+/// time, its terms' shares, the tile and what it fills. scripts/fit_gemm_times.py grows them from
 /// bench/results/gemm_sm90_times.jsonl.xz; docs/gemm.md says how well they choose.
 namespace tegula::device {
 
