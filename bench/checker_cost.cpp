@@ -239,7 +239,19 @@ struct Cost {
   double shadow_bytes() const { return heap_bytes[2] - heap_bytes[0]; }
 };
 
-/// Medians of `rounds` launches, of each kind in turn.
+/// Processor time of a launch, in milliseconds: of as many as take a while together, for some hosts
+/// count that time in steps of 10 ms.
+double ms_of(std::function<void()> const& launch) {
+  constexpr double long_enough = 40;
+  double const begin = processor_ms();
+  for (int launches = 1;; ++launches) {
+    launch();
+    double const passed = processor_ms() - begin;
+    if (passed >= long_enough) return passed / launches;
+  }
+}
+
+/// Medians of `rounds` times, of each kind in turn.
 Cost measure(Case const& c, int rounds) {
   std::vector<double> ms[3];
   Cost cost{};
@@ -254,11 +266,7 @@ Cost measure(Case const& c, int rounds) {
     cost.heap_bytes[i] = static_cast<double>(peak);
   }
   for (int round = 0; round < rounds; ++round) {
-    for (int i = 0; i < 3; ++i) {
-      double const begin = processor_ms();
-      launch[static_cast<std::size_t>(i)]();
-      ms[i].push_back(processor_ms() - begin);
-    }
+    for (int i = 0; i < 3; ++i) ms[i].push_back(ms_of(launch[static_cast<std::size_t>(i)]));
   }
   for (int i = 0; i < 3; ++i) cost.ms[i] = median(ms[i]);
   return cost;
