@@ -8,6 +8,9 @@ appends, JSON lines, as they are or compressed by xz (default: bench/results/gem
 without and with the correction, by cross-validation over --folds sets of problems (0: not), none of which has a problem whose M another
 has: what the choice takes longer than the fastest that was timed, the ratio to the peer, the prediction's error, and the choice's rank.
 --write then grows the trees from all times and writes src/device/families/gemm_sm90_trees.hpp. Needs numpy and lightgbm.
+
+Problems with "before_176" were timed before decision 176: their launches wrote zeros into rows that no load brings, or had TMA write them.
+While the trees grow they know how many rows; the trees that are written know that there are none.
 """
 
 import argparse
@@ -23,8 +26,10 @@ import numpy
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TREES = ROOT / "src/device/families/gemm_sm90_trees.hpp"
 FEATURES = 32
+ROWS_OF_ZEROS = 3  # more features while the trees grow, of problems with "before_176": 1, rows that the kernel wrote, rows that TMA wrote
 LEAF_UNIT = 1e-5  # of a logarithm
 FASTEST_FIRST = 8  # the weight of a launch falls by this power of its time over the fastest's: the choice is among the fastest
+PRESENT = 2  # times the weight of launches from before decision 176
 COLUMNS = 100
 
 
@@ -32,7 +37,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("features", help="the program gemm_time_features")
     parser.add_argument("--times", nargs="*", type=pathlib.Path, default=[ROOT / "bench/results/gemm_sm90_times.jsonl.xz"])
-    parser.add_argument("--trees", type=int, default=240)
+    parser.add_argument("--trees", type=int, default=400)
     parser.add_argument("--leaves", type=int, default=24)
     parser.add_argument("--folds", type=int, default=8)
     parser.add_argument("--write", action="store_true", help="write the trees of all times")
@@ -42,6 +47,23 @@ def arguments():
 def read(path):
     data = path.read_bytes()
     return [json.loads(line) for line in (lzma.decompress(data) if path.suffix == ".xz" else data).splitlines()]
+
+
+def rows_of_zeros(problem, configuration):
+    if not problem.get("before_176"):
+        return 0, 0, 0
+    block_m, block_n, _, cluster_m, cluster_n, split_k, _, _, _, _, transposed, parts = map(int, configuration.split())
+    m, n, k = problem["m"], problem["n"], problem["k"] * (2 if problem["type"] == "bf16" else 1)
+    steps = -(-k // 128 // (split_k * parts))
+    by_kernel = by_tma = 0
+    for extent, tile, peers in ((n if transposed else m, block_m, cluster_n), (m if transposed else n, block_n, cluster_m)):
+        rest = (extent - 1) % tile + 1
+        unloaded = tile + -rest // peers * peers
+        if unloaded == 0 or unloaded * steps < (480 if rest == extent else 1500):
+            by_tma = max(by_tma, tile - rest)
+        else:
+            by_kernel = max(by_kernel, unloaded)
+    return 1, by_kernel, by_tma
 
 
 class Times:
@@ -58,9 +80,11 @@ class Times:
         ]
         output = subprocess.run([program], input="\n".join(lines).encode(), stdout=subprocess.PIPE, check=True).stdout
         rows = numpy.frombuffer(output, numpy.float32).reshape(len(lines), 1 + FEATURES)
-        self.predicted, self.features = rows[:, 0].astype(float), rows[:, 1:]
+        zeros = numpy.array([rows_of_zeros(p, c) for p in problems for c in p["configurations"]], numpy.float32)
+        self.predicted, self.features = rows[:, 0].astype(float), numpy.hstack([rows[:, 1:], zeros])
         fastest = numpy.minimum.reduceat(self.us, numpy.searchsorted(self.of, numpy.arange(len(problems))))
         self.weights = (fastest[self.of] / self.us) ** FASTEST_FIRST
+        self.weights *= numpy.array([1 if p.get("before_176") else PRESENT for p in problems])[self.of]
         self.fold = numpy.array([zlib.crc32(str(p["m"]).encode()) for p in problems])
 
     def grow(self, chosen, options):
@@ -101,11 +125,20 @@ class Times:
             )
 
 
+def without_zeros(node):
+    """The tree where the features beyond FEATURES are zero."""
+    while node.get("split_feature", 0) >= FEATURES:
+        node = node["left_child" if node["threshold"] >= 0 else "right_child"]
+    if "split_index" in node:
+        node |= {side: without_zeros(node[side]) for side in ("left_child", "right_child")}
+    return node
+
+
 def trees_of(model):
     """For each tree its splits, (feature, below, above, threshold), and its leaves. Children are numbered: the splits, then the leaves."""
     trees = []
     for tree in model.booster_.dump_model()["tree_info"]:
-        splits, leaves, root = [], [], tree["tree_structure"]
+        splits, leaves, root = [], [], without_zeros(tree["tree_structure"])
         nodes = [root] if "split_index" in root else []
         for node in nodes:  # breadth first
             nodes += [node[side] for side in ("left_child", "right_child") if "split_index" in node[side]]

@@ -187,7 +187,9 @@ def weigh(problem, timer, options, record):
     record["lost"] = times[0] / min(times) - 1
     if options.weighed:
         m, n, k = problem.shape
-        properties = dict(zip(("multiprocessors", "clock_ghz", "memory_tb_per_s", "l2_mb"), problem.entry.values("tegula_bench_device", 4)))
+        multiprocessors, *others = problem.entry.values("tegula_bench_device", 4)
+        properties = {"multiprocessors": int(multiprocessors)}
+        properties |= {name: round(value, 3) for name, value in zip(("clock_ghz", "memory_tb_per_s", "l2_mb"), others)}
         launches = {
             "type": TYPE_NAMES[problem.kind],
             "m": m,

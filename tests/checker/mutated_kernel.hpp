@@ -108,7 +108,9 @@ inline GemmArguments gemm_arguments(Bench& bench, Case const& c) {
   };
   g.a = operand("A", g.a_major, g.m, *g.lda);
   g.b = operand("B", g.b_major, g.n, *g.ldb);
-  g.d = bench.output("D", *g.out, g.n, g.m * g.batch, *g.ldd);
+  bool const transposed = c.family == Family::gemm_sm90 && c.sm90.transposed;
+  g.d =
+      bench.output("D", *g.out, transposed ? g.m : g.n, (transposed ? g.n : g.m) * g.batch, *g.ldd);
   if (c.adds) {
     g.c = bench.input("C", *g.out, g.n, g.m * g.batch, *g.ldc);
     g.bias = bench.input("bias", *g.out, g.n, 1, g.n);

@@ -104,6 +104,12 @@ inline constexpr std::array kCases = {
          .k = 584,
          .batch = 3,
          .adds = true},
+    Case{.name = "gemm_sm90_transposed",
+         .family = Family::gemm_sm90,
+         .sm90 = {.block_m = 64, .block_n = 136, .schedule = Schedule::basic, .transposed = true},
+         .m = 104,
+         .n = 150,
+         .k = 200},
     Case{.name = "gemm_sm90_split",
          .family = Family::gemm_sm90,
          .sm90 = {.block_m = 64, .block_n = 64, .schedule = Schedule::basic, .split_k = 2},
@@ -140,7 +146,8 @@ inline GemmArguments gemm_arguments(Case const& c, int line_bytes) {
   bool const a_k = a_major == Major::k, b_k = b_major == Major::k;
   std::int64_t const lda = whole_lines(a_k ? c.k : c.m, in, line_bytes);
   std::int64_t const ldb = whole_lines(b_k ? c.k : c.n, in, line_bytes);
-  std::int64_t const ldd = whole_lines(c.n, out, line_bytes);
+  bool const transposed = !sm80 && c.sm90.transposed;  // D's columns are contiguous
+  std::int64_t const ldd = whole_lines(transposed ? c.m : c.n, out, line_bytes);
   return {.in = in,
           .in_b = in,
           .out = out,
@@ -157,7 +164,7 @@ inline GemmArguments gemm_arguments(Case const& c, int line_bytes) {
           .a_batch_stride = lda * (a_k ? c.m : c.k),
           .b_batch_stride = ldb * (b_k ? c.n : c.k),
           .c_batch_stride = ldd * c.m,
-          .d_batch_stride = ldd * c.m,
+          .d_batch_stride = ldd * (transposed ? c.n : c.m),
           .beta = c.adds ? 0.5f : 0.0f};
 }
 

@@ -124,7 +124,12 @@ TEST(TmaBoxes, OfATileCutShortKeepTheSwizzle) {
   EXPECT_EQ(cut.box(1), 16);
   EXPECT_EQ(cut.bytes, 16 * 48 * 2);
   EXPECT_THROW(narrowed(whole, 65), layout_error);
-  EXPECT_THROW(narrowed(tma_boxes(OperandTile{16, 64, 64, 0}), 8), layout_error);
+  EXPECT_THROW(narrowed(tma_boxes(OperandTile{16, 128, 64, 0}), 8), layout_error);  // of two boxes
+  TmaBoxes const along_mn = narrowed(tma_boxes(OperandTile{16, 64, 64, 0}), 40);
+  EXPECT_EQ(along_mn.swizzle, TmaSwizzle::b128);
+  EXPECT_EQ(along_mn.box(0), 64);
+  EXPECT_EQ(along_mn.box(1), 40);
+  EXPECT_EQ(along_mn.bytes, 64 * 40 * 2);
 }
 
 TEST(TmaBoxes, DescribeTheTensorMapOfMatrices) {

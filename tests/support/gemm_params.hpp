@@ -80,8 +80,10 @@ GemmSm90Params independent_params(GemmSm90Config const& config, GemmArguments co
   TmaMatrices const b = {*g.in_b,          g.b, g.n, g.k, batches(*g.b_batch_stride), *g.ldb,
                          *g.b_batch_stride};
   TmaMatrices const c = {*g.out, g.c, g.m, g.n, g.batch, *g.ldc, *g.c_batch_stride};
-  // TMA stores whole units of a row; what is left of it is stored otherwise.
-  int const by_tma = columns_by_tma(static_cast<int>(g.n), store_unit(*g.out));
+  // TMA stores whole units of a row; what is left of it is stored otherwise. Transposed, a row is a
+  // column of these.
+  int const by_tma =
+      config.transposed ? 0 : columns_by_tma(static_cast<int>(g.n), store_unit(*g.out));
   TmaMatrices const d = {*g.out,           g.d, g.m, by_tma > 0 ? by_tma : g.n, g.batch, *g.ldd,
                          *g.d_batch_stride};
   PerPiece<TmaBoxes> const pieces = store_boxes(epilogue(config));
@@ -89,7 +91,7 @@ GemmSm90Params independent_params(GemmSm90Config const& config, GemmArguments co
     return PerPiece<TensorMap>{encode(describe(x, pieces.whole)), encode(describe(x, pieces.last)),
                                encode(describe(x, pieces.last_narrow))};
   };
-  // The boxes of an operand's last tile have no rows beyond it, whatever that would gain.
+  // The boxes of an operand's last tile have no rows beyond it.
   auto const last = [](TmaBoxes const& boxes, std::int64_t rows) {
     int const rest = static_cast<int>(rows % (boxes.box_mn * boxes.boxes_mn));
     return can_be_cut(boxes) && rest > 0 ? first_rows(boxes, rest) : boxes;

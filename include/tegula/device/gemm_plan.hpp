@@ -68,7 +68,8 @@ struct GemmSm90CostModel {
   double epilogue_us = 1.29;         ///< for 128 accumulators a thread, the most there are
   double least_epilogue_us = 0.582;  ///< for none
   double early_epilogue = 0.25;      ///< of an epilogue, saved by each tile but an SM's last one
-  double transposed_us = 1.5;        ///< more, for 128 accumulators a thread, where D is transposed
+  double transposed_us = 0.15;       ///< more, for 128 accumulators a thread, where D is transposed
+  double from_registers_us = 1.5;    ///< likewise where it leaves from registers
   double one_buffer_us = 0.857;      ///< more, where a warp has one buffer for D, not two
   double read_c_us = 1.0;            ///< more, for 128 accumulators a thread, where beta is not 0
   double store_tb_per_s = 2.6;       ///< that L2 takes from all SMs

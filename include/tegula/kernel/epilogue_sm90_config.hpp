@@ -17,7 +17,8 @@ namespace tegula {
 /// or with `rows` of 64 each warpgroup has that many of 64 rows, which its warps write together.
 ///
 /// Where D is `transposed`, its columns are contiguous in global memory: a tile's rows lie along
-/// them. Then C and a bias are not added, and D leaves straight from registers.
+/// them. Then C and a bias are not added. Pieces have 64 rows; without buffers D leaves straight
+/// from registers.
 struct EpilogueSm90Spec {
   DType out = DType::bf16;
   int n = 0;
@@ -36,6 +37,7 @@ struct EpilogueSm90Spec {
 
 /// Columns of a piece: as many as may be, where the tile is that wide.
 constexpr int store_n(EpilogueSm90Spec const& s) {
+  if (s.transposed) return s.n < 64 ? s.n : 64;  // whose rows are 128 bytes in memory
   int columns = 8 * s.piece_bytes / bits(s.out);
   while (columns > s.n) columns /= 2;
   return columns;
@@ -49,7 +51,7 @@ constexpr int last_narrow_store_n(EpilogueSm90Spec const& s) {
 
 /// The pieces of all warps in shared memory: (rows, store_n, buffers of all warps).
 constexpr OperandTile store_tile(EpilogueSm90Spec const& s) {
-  return {bits(s.out), s.rows, store_n(s), 1, s.buffers * s.warps * 16 / s.rows};
+  return {bits(s.out), s.rows, store_n(s), s.transposed ? 0 : 1, s.buffers * s.warps * 16 / s.rows};
 }
 
 /// Something for each width of the pieces that a row of a tile is stored in.
@@ -70,7 +72,7 @@ TEGULA_HOST_DEVICE constexpr int columns_by_tma(int n, int store_unit) {
 
 /// What the epilogue is launched with. The tensor maps describe C as (n, m, batch) and D as
 /// (columns_by_tma(n, store_unit(out)), m, batch), with the boxes of store_boxes(); a transposed D
-/// has none.
+/// as (m, n, batch), or not at all, where its spec has no buffers.
 struct EpilogueSm90Params {
   PerPiece<TensorMap> c;      ///< in the output type; used where beta is not 0
   PerPiece<TensorMap> d;      ///< any, where columns_by_tma is 0

@@ -12,6 +12,7 @@
 #include "tegula/kernel/gemm_sm90_config.hpp"
 #include "tegula/kernel/gemm_unloaded_rows.hpp"
 #include "tegula/kernel/transposed_epilogue_sm90.hpp"
+#include "tegula/kernel/transposed_row_epilogue_sm90.hpp"
 #include "tegula/pipeline/cluster_reduction.hpp"
 #include "tegula/pipeline/lockstep_barrier.hpp"
 #include "tegula/pipeline/ordered_barrier.hpp"
@@ -27,7 +28,11 @@ namespace tegula {
 namespace detail {
 template <EpilogueSm90Spec S> struct SelectEpilogue { using Type = EpilogueSm90<S>; };
 template <EpilogueSm90Spec S>
-requires(S.transposed) struct SelectEpilogue<S> {
+requires(S.transposed&& S.buffers == 0) struct SelectEpilogue<S> {
+  using Type = TransposedRowEpilogueSm90<S>;
+};
+template <EpilogueSm90Spec S>
+requires(S.transposed&& S.buffers > 0) struct SelectEpilogue<S> {
   using Type = TransposedEpilogueSm90<S>;
 };
 }  // namespace detail
@@ -70,6 +75,8 @@ template <GemmSm90Config C> struct GemmSm90 {
   static_assert(!split || !pingpong, "both consumers share one tile");
   static_assert(!in_parts || (!split && !pingpong && C.narrow_n == 0),
                 "parts differ in their steps, and all consumers share each");
+  static_assert(!in_parts || !C.transposed || C.store_buffers == 0,
+                "the warps of a warpgroup need not all have a part's last arrival");
   static_assert(!two_widths || (C.narrow_n < C.block_n && !split));
   static_assert(stages >= 2);
 
@@ -131,10 +138,8 @@ template <GemmSm90Config C> struct GemmSm90 {
       name("full", ring.full);
       name("empty", ring.empty);
       name("turn", order.turn);
-      if constexpr (!C.transposed) {
-        name("D", d);
-        name("C", epilogue.c);
-      }
+      if constexpr (C.store_buffers > 0) name("D", d);
+      if constexpr (!C.transposed) name("C", epilogue.c);
       if constexpr (split) {
         name("sums", sums);
         name("ready", reduction.ready);
@@ -177,11 +182,11 @@ template <GemmSm90Config C> struct GemmSm90 {
     WorkTiles work{p.schedule.tiling, p.schedule.clusters, p.schedule.initial_tiles, p.parts.tile};
     // What TMA loads first is on its way from memory to L2 while the cluster meets.
     if (warp == 0 && warp::elect_one()) prefetch_first(p, work);
-    if (thread_idx() == 128) init(smem, ring, order);
-    bool const clears = Unloaded::any(p.problem);
-    if (clears && warpgroup != 0)
-      Unloaded::clear(p.problem, tensor(smem.stage.a), tensor(smem.stage.b));
-    meet_cluster(clears);  // the barriers are known to all who use them, in every CTA; and zeros
+    if (thread_idx() == 128) {
+      init(smem, ring, order);
+      Unloaded::unpoison(p.problem, tensor(smem.stage.a), tensor(smem.stage.b));
+    }
+    meet_cluster();  // the barriers are known to all who use them, in every CTA
 
     if (warpgroup != 0) {
       if constexpr (moves_registers) setmaxnreg_inc<consumer_registers>();
@@ -191,9 +196,6 @@ template <GemmSm90Config C> struct GemmSm90 {
       if (warp == 0 && warp::elect_one()) produce(p, smem, ring, work);
       warp::sync();  // the whole warp together comes to what follows
     }
-    // No CTA ends while another may still write to its shared memory or arrive at its barriers.
-    // (With split_k it has waited for all that comes.)
-    if constexpr (peers > 1) meet_cluster(false);
   }
 
  private:
@@ -242,6 +244,9 @@ template <GemmSm90Config C> struct GemmSm90 {
     }
     lockstep.leave();
     griddepcontrol_launch_dependents();
+    // No CTA ends while peers may still arrive at its barriers. (What they load has been waited
+    // for.)
+    if constexpr (peers > 1) ring.drain(state);
   }
 
   /// A consumer warpgroup: its tiles, or its rows of every tile.
@@ -369,16 +374,10 @@ template <GemmSm90Config C> struct GemmSm90 {
     fence_mbarrier_init();
   }
 
-  /// Every thread of the cluster has come here; and what they `wrote` before is known to whoever
-  /// writes there later: this CTA's loads, those of its peers, and, where CTAs share K, the sums.
-  TEGULA_DEVICE static void meet_cluster(bool wrote,
-                                         SourceLocation where = SourceLocation::current()) {
+  /// Every thread of the cluster has come here.
+  TEGULA_DEVICE static void meet_cluster(SourceLocation where = SourceLocation::current()) {
     if constexpr (cluster.x > 1) {
-      if (wrote) {
-        tegula::cluster::arrive(where);
-      } else {
-        tegula::cluster::arrive_relaxed(where);
-      }
+      tegula::cluster::arrive_relaxed(where);
       tegula::cluster::wait(where);
     } else {
       cta::sync(where);

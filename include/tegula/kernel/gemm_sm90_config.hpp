@@ -49,7 +49,8 @@ struct GemmSm90Config {
   int split_k = 1;
   bool in_parts = false;
   int narrow_n = 0;  ///< columns of the narrower tiles, where D is cut into both; 0: there are none
-  int store_buffers = 2;  ///< of each consumer warp, for D on its way out
+  /// of each consumer warp, for D on its way out; 0, only transposed: it leaves from registers
+  int store_buffers = 2;
   int min_ctas_per_sm = 1;
   bool activates = false;   ///< whether D is activated: by which function is known only at run time
   bool transposed = false;  ///< whether D is contiguous along m, not along n; no C and no bias then
@@ -91,6 +92,7 @@ constexpr EpilogueSm90Spec epilogue(GemmSm90Config const& c) {
           .n = epilogue_n(c),
           .narrow_n = c.narrow_n,
           .warps = 4 * consumers(c),
+          .rows = c.transposed ? 64 : 16,
           .first_thread = kWarpgroupSize,  // after the producer's
           .buffers = c.store_buffers,
           .activates = c.activates,
@@ -123,7 +125,7 @@ constexpr std::int64_t part_bytes(GemmSm90Config const& c) {
 
 /// Shared memory of a CTA besides the stages: D on its way out; barriers, with room for alignment.
 constexpr int epilogue_bytes(GemmSm90Config const& c) {
-  if (c.transposed) return 1024;
+  if (c.store_buffers == 0) return 1024;
   OperandTile const d = store_tile(epilogue(c));
   return d.stages * d.mn * d.k * d.bits / 8 + 1024;
 }

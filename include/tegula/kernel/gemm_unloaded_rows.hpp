@@ -1,8 +1,7 @@
 #pragma once
 
-#include "tegula/arch/fence.hpp"
-#include "tegula/arch/special_registers.hpp"
 #include "tegula/arch/tma.hpp"
+#include "tegula/arch/unpoison.hpp"
 #include "tegula/kernel/gemm_sm90_config.hpp"
 #include "tegula/tensor/shared.hpp"
 
@@ -12,25 +11,21 @@
 /// long for such a row as for one that it fetches: on an H200 a GEMM of 6 rows took 94 us where one
 /// of 128 took 56, by the same tile of 128 rows. So where an operand's last tile has many rows
 /// beyond it, that tile comes by boxes of its own, which have only the operand's rows; of peers
-/// that share it, each brings an equal part of these. What the other rows of its stages hold does
-/// not matter, for nothing is stored of what they make; the kernel writes zeros there once, so that
-/// it is something.
+/// that share it, each brings an equal part of these. The other rows of its stages keep what they
+/// hold: a row of A makes a row of D, a row of B a column, and nothing is stored of these.
 namespace tegula {
 
-/// Zeros in the last `rows` rows of a ring's stages, (mn, k, stage). By `threads` threads, of which
-/// this is number `thread`.
+/// Lets the last `rows` rows of a ring's stages, (mn, k, stage), be read. By one thread.
 template <TmaBoxes Boxes, int Stages, class S>
-TEGULA_DEVICE void clear_last_rows(int rows, S const& stages, int thread, int threads,
-                                   SourceLocation where = SourceLocation::current()) {
+TEGULA_DEVICE void unpoison_last_rows(int rows, S const& stages,
+                                      SourceLocation where = SourceLocation::current()) {
   constexpr int whole = Boxes.box_mn * Boxes.boxes_mn;
   constexpr int pieces = Boxes.bytes / whole / 16;  // of a row of a stage
   constexpr int piece = Boxes.box_k * Boxes.boxes_k / pieces;
-  for (int i = thread; i < rows * pieces; i += threads) {
-#pragma unroll 1
-    for (int stage = 0; stage < Stages; ++stage)
-      st_shared(stages.at(where, whole - rows + i / pieces, i % pieces * piece, stage),
-                RegisterBits<16>{}, where);
-  }
+  for (int i = 0; i < rows * pieces * Stages; ++i)
+    unpoison_shared(
+        stages.at(where, whole - rows + i / pieces % rows, i % pieces * piece, i / pieces / rows),
+        16, where);
 }
 
 /// What gemm_sm90's loads leave of its stages.
@@ -38,7 +33,7 @@ template <GemmSm90Config C> struct UnloadedRows {
   // Constants, for device code calls no constexpr function of the host.
   static constexpr TmaBoxes boxes_a = a_fetch(C), boxes_b = b_fetch(C);
   static constexpr bool cut_a = can_be_cut(boxes_a), cut_b = can_be_cut(boxes_b);
-  static constexpr int threads = kWarpgroupSize * consumers(C), ring = stages(C);
+  static constexpr int ring = stages(C);
 
   /// How the rows of a tile come: by which map, from which row on, how many bytes a step, and how
   /// many rows fewer each box has.
@@ -59,19 +54,13 @@ template <GemmSm90Config C> struct UnloadedRows {
     if (cut_a && p.unloaded_a > 0) prefetch_tensor_map(p.a_last, where);
     if (cut_b && p.unloaded_b > 0) prefetch_tensor_map(p.b_last, where);
   }
-  TEGULA_DEVICE static bool any(GemmSm90Problem const& p) {
-    return p.unloaded_a > 0 || p.unloaded_b > 0;
-  }
-  /// Zeros there, by the consumers, before a barrier of the CTA that the first load comes after.
+  /// Whatever they hold may be read. By one thread, before a barrier of the CTA that the first load
+  /// comes after.
   template <class A, class B>
-  TEGULA_DEVICE static void clear(GemmSm90Problem const& p, A const& stages_a, B const& stages_b,
-                                  SourceLocation where = SourceLocation::current()) {
-    int const thread = thread_idx_here() - kWarpgroupSize;
-    if constexpr (cut_a)
-      clear_last_rows<boxes_a, ring>(p.unloaded_a, stages_a, thread, threads, where);
-    if constexpr (cut_b)
-      clear_last_rows<boxes_b, ring>(p.unloaded_b, stages_b, thread, threads, where);
-    fence_proxy_async_shared(where);  // before the tensor core reads them
+  TEGULA_DEVICE static void unpoison(GemmSm90Problem const& p, A const& stages_a, B const& stages_b,
+                                     SourceLocation where = SourceLocation::current()) {
+    if constexpr (cut_a) unpoison_last_rows<boxes_a, ring>(p.unloaded_a, stages_a, where);
+    if constexpr (cut_b) unpoison_last_rows<boxes_b, ring>(p.unloaded_b, stages_b, where);
   }
 
  private:

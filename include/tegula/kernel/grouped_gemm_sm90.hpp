@@ -175,19 +175,19 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
       if constexpr (split) Reduction::init(smem.reduction);
       fence_mbarrier_init();
     }
-    meet_cluster();         // the barriers are known to all who use them, in every CTA
     griddepcontrol_wait();  // the launch before this one has written A, B, C, scales and groups
+    WorkTiles work = warp == 0 ? work_of(p) : WorkTiles::none(p.tiles);
+    // What TMA loads first is on its way from memory to L2 while the cluster meets.
+    if (warp == 0 && !work.done() && warp::elect_one()) prefetch_first(p, work.tile);
+    meet_cluster();  // the barriers are known to all who use them, in every CTA
 
     if (warp / 4 != 0) {
       if constexpr (moves_registers) setmaxnreg_inc<consumer_registers>();
       consume(p, smem, ring, warp / 4 - 1);
     } else {
       if constexpr (moves_registers) setmaxnreg_dec<producer_registers>();
-      if (warp == 0) produce(p, smem, ring);
+      if (warp == 0) produce(p, smem, ring, work);
     }
-    // No CTA ends while another may still write to its shared memory or arrive at its barriers.
-    // (With split_k it has waited for all that comes.)
-    if constexpr (peers > 1) meet_cluster();
   }
 
  private:
@@ -225,10 +225,11 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
   }
 
   /// The producer, a warp, one thread of which issues the copies.
-  TEGULA_DEVICE static void produce(Params const& p, SharedStorage& smem, Ring const& ring) {
+  TEGULA_DEVICE static void produce(Params const& p, SharedStorage& smem, Ring const& ring,
+                                    WorkTiles& work) {
     typename Ring::State state;
     Tiles tiles{smem.tiles};
-    for (WorkTiles work = work_of(p); !work.done(); work.next()) {
+    for (; !work.done(); work.next()) {
       Steps const steps = steps_of(work.tile);
       if (warp::elect_one()) {
         tiles.put({.tile = work.tile});
@@ -240,20 +241,41 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
     if (warp::elect_one()) {
       griddepcontrol_launch_dependents();
       tiles.put({.is_end = 1});
+      // No CTA ends while its peer may still arrive at its barriers. (What the peer loads has been
+      // waited for.)
+      if constexpr (peers > 1) ring.drain(state);
     }
+  }
+
+  /// A tile's operands in global memory: (block_m, block_k, steps), ...
+  TEGULA_DEVICE static auto tiles_of_a(Params const& p, GroupTile const& tile) {
+    auto const mA = tma_tensor<1, 0, 2>(p.a)(_, _, 0);
+    return local_tile<C.block_m, block_k>(domain_offset(mA, tile.m, tile.k), 0, _);
+  }
+  /// ... and (block_n, block_k, steps).
+  TEGULA_DEVICE static auto tiles_of_b(Params const& p, GroupTile const& tile) {
+    auto const mB = tma_tensor<1, 0, 2>(p.b)(_, _, group_of_b(p, tile));
+    return local_tile<C.block_n, block_k>(domain_offset(mB, first_column(tile), tile.k), 0, _);
+  }
+  /// Which of the tensor's matrices B is: groups of k are columns of one.
+  TEGULA_DEVICE static int group_of_b(Params const& p, GroupTile const& tile) {
+    return p.tiles.grouping == Grouping::k ? 0 : tile.group;
+  }
+
+  /// What the producer loads first, into L2.
+  TEGULA_DEVICE static void prefetch_first(Params const& p, GroupTile const& tile) {
+    Steps const steps = steps_of(tile);
+    if (steps.count() == 0) return;
+    prefetch(CopyB{}, tiles_of_b(p, tile)(_, _, steps.first));
+    prefetch(CopyA{rank()}, tiles_of_a(p, tile)(_, _, steps.first));
   }
 
   /// Has TMA load a tile's operands, step by step.
   TEGULA_DEVICE static void fetch(Params const& p, SharedStorage& smem, Ring const& ring,
                                   typename Ring::State state, GroupTile const& tile, Steps steps) {
-    bool const by_k = p.tiles.grouping == Grouping::k;
-    int const n = first_column(tile), group = by_k ? 0 : tile.group;
-    auto const mA = tma_tensor<1, 0, 2>(p.a)(_, _, 0);
-    auto const mB = tma_tensor<1, 0, 2>(p.b)(_, _, group);
-    auto const gA = local_tile<C.block_m, block_k>(domain_offset(mA, tile.m, tile.k), 0,
-                                                   _);  // (block_m, block_k, steps)
-    auto const gB = local_tile<C.block_n, block_k>(domain_offset(mB, n, tile.k), 0,
-                                                   _);  // (block_n, block_k, steps)
+    int const n = first_column(tile), group = group_of_b(p, tile);
+    auto const gA = tiles_of_a(p, tile);
+    auto const gB = tiles_of_b(p, tile);
     CopyA const g2sA{rank()};
     auto const sA = tensor(smem.a);  // (block_m, block_k, stages)
     auto const sB = tensor(smem.b);  // (block_n, block_k, stages)

@@ -116,6 +116,10 @@ template <int BlockM> class GroupTileIterator {
     load();
     find();
   }
+  /// A walk without tiles: of a warp that has no use for them.
+  TEGULA_DEVICE static GroupTileIterator none(GroupTiles const& tiles) {
+    return GroupTileIterator(tiles);
+  }
 
   TEGULA_DEVICE bool done() const { return index_ >= total_; }
   TEGULA_DEVICE void next() {
@@ -124,6 +128,8 @@ template <int BlockM> class GroupTileIterator {
   }
 
  private:
+  TEGULA_DEVICE explicit GroupTileIterator(GroupTiles const& tiles)
+      : tiles_(tiles), index_(0), step_(0) {}
   /// Holds the groups from first_ on.
   TEGULA_DEVICE void load() {
     if (tiles_.grouping == Grouping::none) {  // what every lane knows

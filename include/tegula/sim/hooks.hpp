@@ -67,6 +67,8 @@ void wrong_address(std::uint32_t right, std::uint32_t computed, std::string cons
                    SourceLocation made, SourceLocation where);
 void ld_shared(void* value, std::uint32_t address, int bytes, SourceLocation where);
 void st_shared(std::uint32_t address, void const* value, int bytes, SourceLocation where);
+/// Not an instruction (arch/unpoison.hpp).
+void unpoison_shared(std::uint32_t address, int bytes, SourceLocation where);
 void ld_global(void* value, void const* address, int bytes, SourceLocation where);
 void ld_global_nc(void* value, void const* address, int bytes, SourceLocation where);
 void st_global(void* address, void const* value, int bytes, SourceLocation where);

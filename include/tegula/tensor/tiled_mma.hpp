@@ -399,6 +399,5 @@ template <TiledMmaSpec S, bool Transposed = false> struct MatrixStore {
     return matrix_rows<Threads, Values, op>(tile, thread, where);
   }
 };
-template <TiledMmaSpec S> using TransposedMatrixStore = MatrixStore<S, true>;
 
 }  // namespace tegula

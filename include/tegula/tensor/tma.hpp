@@ -84,8 +84,7 @@ template <TmaBoxes S, class Tile> struct BoxesFit {
   static constexpr bool make() {
     int const mn = S.contiguous == 0 ? box.contiguous_extent * box.count : box.strided_extent;
     int const k = S.contiguous == 0 ? box.strided_extent : box.contiguous_extent * box.count;
-    bool const begins =
-        S.contiguous == 1 && S.boxes_mn * S.boxes_k == 1 && S.box_k <= k && box.count == 1;
+    bool const begins = S.boxes_mn * S.boxes_k == 1 && S.box_k <= k && box.count == 1;
     bool const as_wide = k == S.box_k * S.boxes_k || begins;
     if (mn != S.box_mn * S.boxes_mn || !as_wide || box.swizzle != S.swizzle)
       refuse("copy", "the tile in shared memory is not laid out as the TMA boxes are", Tile::layout,

@@ -119,10 +119,8 @@ constexpr TmaBoxes tma_boxes(OperandTile const& tile, int peers = 1) {
 /// The boxes of the tile's first `columns` along k, which are one box: of a tile that is cut short,
 /// and swizzled as the whole one is.
 constexpr TmaBoxes narrowed(TmaBoxes boxes, int columns) {
-  if (boxes.contiguous != 1 || boxes.boxes_mn * boxes.boxes_k != 1 || columns < 1 ||
-      columns > boxes.box_k)
-    refuse("narrowed", "only a tile of one box of contiguous rows is cut short", columns,
-           boxes.box_k);
+  if (boxes.boxes_mn * boxes.boxes_k != 1 || columns < 1 || columns > boxes.box_k)
+    refuse("narrowed", "only a tile of one box is cut short", columns, boxes.box_k);
   boxes.bytes = boxes.bytes / boxes.box_k * columns;
   boxes.box_k = columns;
   return boxes;

@@ -92,13 +92,12 @@ struct StepLoads {
   double zero_rows;    ///< that TMA writes of the last tile
 };
 
-std::optional<int> rows_of_last_tile(TmaBoxes const& boxes, std::int64_t extent,
-                                     std::int64_t steps);
+std::optional<int> rows_of_last_tile(TmaBoxes const& boxes, std::int64_t extent);
 
 /// A step brings 128 bytes of each row. Where rows begin inside of lines of 128 bytes, or of
 /// sectors of 32, these lie in two.
 StepLoads step_loads(std::int64_t extent, std::int64_t ld, Major major, DType type,
-                     TmaBoxes const& boxes, std::int64_t steps, GemmSm90CostModel const& model) {
+                     TmaBoxes const& boxes, GemmSm90CostModel const& model) {
   double row = 128;
   if (major == Major::k && extent > 1) {
     if (ld * bytes_of(type) % 128 != 0) row *= model.straddling;
@@ -106,25 +105,18 @@ StepLoads step_loads(std::int64_t extent, std::int64_t ld, Major major, DType ty
   }
   std::int64_t const tile = rows_of_tile(boxes);
   std::int64_t const rest = extent % tile == 0 ? tile : extent % tile;
-  return {
-      .row = row,
-      .whole = row * static_cast<double>(std::min(extent, tile)),
-      .last = row * static_cast<double>(rest),
-      .zero_rows = rows_of_last_tile(boxes, extent, steps) ? 0 : static_cast<double>(tile - rest)};
+  return {.row = row,
+          .whole = row * static_cast<double>(std::min(extent, tile)),
+          .last = row * static_cast<double>(rest),
+          .zero_rows = rows_of_last_tile(boxes, extent) ? 0 : static_cast<double>(tile - rest)};
 }
 
-/// The rows that the boxes of an operand's last tile bring, where they are fewer than a tile's: the
-/// zeros that TMA would write in all `steps` take longer than boxes of the tile's own
-/// (kernel/gemm_unloaded_rows.hpp). On an H200 these cost some 0.6 us, for zeros are written once;
-/// and up to 1 us more where there are other tiles, for TMA reads another map.
-std::optional<int> rows_of_last_tile(TmaBoxes const& boxes, std::int64_t extent,
-                                     std::int64_t steps) {
-  constexpr std::int64_t worth_of_one = 480, worth_of_several = 1500;  // rows of zeros
+/// The rows that the boxes of an operand's last tile bring, where they are fewer than a tile's
+/// (kernel/gemm_unloaded_rows.hpp).
+std::optional<int> rows_of_last_tile(TmaBoxes const& boxes, std::int64_t extent) {
   if (!can_be_cut(boxes) || extent < 1) return {};
   int const tile = rows_of_tile(boxes), rest = static_cast<int>((extent - 1) % tile + 1);
-  int const unloaded = tile - rows_of_tile(first_rows(boxes, rest));
-  if (unloaded == 0 || unloaded * steps < (extent == rest ? worth_of_one : worth_of_several))
-    return {};
+  if (rows_of_tile(first_rows(boxes, rest)) == tile) return {};
   return rest;
 }
 
@@ -166,8 +158,8 @@ GemmChoice predict_parts(GemmArguments const& g, GemmSm90Config const& c, int pa
   double const main = instructions * instruction_cycles / cycles_per_us;
 
   Stages const ring = stages_of(c);
-  StepLoads const a = step_loads(g.m, *g.lda, g.a_major, g.in, ring.a, steps, model),
-                  b = step_loads(g.n, *g.ldb, g.b_major, *g.in_b, ring.b, steps, model);
+  StepLoads const a = step_loads(g.m, *g.lda, g.a_major, g.in, ring.a, model),
+                  b = step_loads(g.n, *g.ldb, g.b_major, *g.in_b, ring.b, model);
   double const sm_bytes =
       model.sm_bytes_per_cycle * (consumers(c) == 1 ? model.basic_share : 1) *
       (1 + model.idle_gain * std::max(0.0, 1 - static_cast<double>(ctas) / device.multiprocessors));
@@ -195,7 +187,8 @@ GemmChoice predict_parts(GemmArguments const& g, GemmSm90Config const& c, int pa
   // The part of a full epilogue that this one is: by accumulators of a thread.
   double const part = static_cast<double>(consumer_m(c)) * epilogue_n(c) / 128 / 128;
   double epilogue = model.least_epilogue_us + part * model.epilogue_us;
-  if (c.transposed) epilogue += part * model.transposed_us;
+  if (c.transposed)
+    epilogue += part * (c.store_buffers == 0 ? model.from_registers_us : model.transposed_us);
   if (!c.transposed && c.store_buffers == 1) epilogue += part * model.one_buffer_us;
   if (g.beta != 0) epilogue += part * model.read_c_us;
   if (c.split_k > 1)
@@ -434,14 +427,13 @@ GemmSm90Params lower(Machine const& machine, GemmArguments const& arguments,
         "{}; it must be chosen for such arguments.",
         io::counted(choice.parts, "part"), io::counted(g.workspace_bytes, "byte"), most));
   bool const meet = choice.lockstep_steps > 0 && c.split_k == 1 && choice.parts == 1;
-  std::int64_t const steps = ceil_div(g.k, block_k(c) * c.split_k * choice.parts);
   // Of tiles of two widths the last one begins elsewhere.
   device::Stages const ring = device::stages_of(c);
   std::optional<int> const rows_b =
-      choice.tiling.fitted() ? std::nullopt : device::rows_of_last_tile(ring.b, g.n, steps);
+      choice.tiling.fitted() ? std::nullopt : device::rows_of_last_tile(ring.b, g.n);
   return {
       .problem = device::tma_problem(machine, g, ring.a, ring.b,
-                                     device::rows_of_last_tile(ring.a, g.m, steps), rows_b),
+                                     device::rows_of_last_tile(ring.a, g.m), rows_b),
       .schedule = {.clusters = choice.clusters,
                    .initial_tiles = initial_tiles(choice.tiling, tile_widths(c), choice.clusters,
                                                   cluster_size(c), machine.multiprocessors()),

@@ -106,7 +106,7 @@ template <> struct FamilyTraits<GemmSm90Family> {
     s += fmt::format("->{} A:{} B:{} {}x{}x{} {}", to_string(c.out), text(c.a_major),
                      text(c.b_major), c.block_m, c.block_n, block_k(c), text(c.schedule));
     if (cluster_size(c) > c.split_k) s += fmt::format(" cluster {}x{}", c.cluster_m, c.cluster_n);
-    if (c.transposed) s += " transposed";
+    if (c.transposed) s += c.store_buffers == 0 ? " transposed from registers" : " transposed";
     if (c.split_k > 1) s += fmt::format(" split-k {}", c.split_k);
     if (c.in_parts) s += " parts of k";
     if (c.min_ctas_per_sm > 1) s += fmt::format(" {} CTAs/SM", c.min_ctas_per_sm);

@@ -85,22 +85,24 @@ TensorMapDescription block_scale_map(void const* scales, std::int64_t rows, std:
 
 EpilogueSm90Params tma_epilogue(Machine const& machine, GemmArguments const& g,
                                 EpilogueSm90Spec const& s, bool two_widths) {
-  if (s.transposed)
-    return {.d_address = g.d,
-            .ldd = *g.ldd,
-            .d_batch_stride = *g.d_batch_stride,
-            .scale_a = g.scale_a,
-            .scale_b = g.scale_b,
-            .alpha = g.alpha,
-            .activation = g.activation};
-  PerPiece<TmaBoxes> const boxes = store_boxes(s);
   auto const maps = [&](TmaMatrices const& x) {
+    PerPiece<TmaBoxes> const boxes = store_boxes(s);
     TensorMap const whole = encode(machine, describe(x, boxes.whole));
     return PerPiece<TensorMap>{
         .whole = whole,
         .last = boxes.last == boxes.whole ? whole : encode(machine, describe(x, boxes.last)),
         .last_narrow = two_widths ? encode(machine, describe(x, boxes.last_narrow)) : whole};
   };
+  if (s.transposed)
+    return {.d = s.buffers > 0 ? maps({*g.out, g.d, g.m, g.n, g.batch, *g.ldd, *g.d_batch_stride})
+                               : PerPiece<TensorMap>{},
+            .d_address = g.d,
+            .ldd = *g.ldd,
+            .d_batch_stride = *g.d_batch_stride,
+            .scale_a = g.scale_a,
+            .scale_b = g.scale_b,
+            .alpha = g.alpha,
+            .activation = g.activation};
   bool const c_batched = g.batch > 1 && *g.c_batch_stride != 0;
   int const by_tma = columns_by_tma(static_cast<int>(g.n), store_unit(*g.out));
   PerPiece<TensorMap> const d =

@@ -52,6 +52,7 @@ class Checker {
   // Accesses by threads (shared_checks.cpp, global_checks.cpp).
 
   void shared_accessed(Cta& cta, SharedAccess const& access);
+  void shared_unpoisoned(Cta& cta, std::uint32_t address, std::uint32_t bytes);
   void matrix_row_accessed(Cta& cta, SharedAccess const& access, bool transpose, int row);
   void global_accessed(Cta& cta, GlobalUse const& use);
   void global_reached(Cta& cta, GlobalUse const& use);

@@ -53,6 +53,10 @@ inline bool Checker::check_state(Cta& cta, OfCta& own, SharedAccess const& acces
   return right;
 }
 
+void Checker::shared_unpoisoned(Cta& cta, std::uint32_t address, std::uint32_t bytes) {
+  of(cta).state.mark(address, bytes, kWritten);
+}
+
 /// An atomic, or a strong load or store: it may meet others.
 void Checker::strong_shared_access(Cta& cta, SharedAccess const& access) {
   OfCta& own = of(cta);

@@ -72,4 +72,18 @@ void st_shared(std::uint32_t address, void const* value, int bytes, SourceLocati
   }
 }
 
+void unpoison_shared(std::uint32_t address, int bytes, SourceLocation where) {
+  Cta& cta = this_cta();
+  if (bytes < 0 || !cta.shared().contains(address, static_cast<std::uint32_t>(bytes))) {
+    cta.report(FindingKind::out_of_bounds, where, cta.here(), "", "",
+               fmt::format("unpoison_shared of {} bytes at shared address {:#x} lies outside of "
+                           "the CTA's shared memory",
+                           bytes, address));
+    return;
+  }
+  std::memset(cta.shared().at(address), 0xff, static_cast<std::size_t>(bytes));
+  if (cta.checking())
+    cta.observers().shared_unpoisoned(cta, address, static_cast<std::uint32_t>(bytes));
+}
+
 }  // namespace tegula::sim

@@ -107,6 +107,9 @@ void Observers::special_function(Cta& cta, bool exponential) {
 void Observers::shared_accessed(Cta& cta, SharedAccess const& access) {
   list_->checker.shared_accessed(cta, access);
 }
+void Observers::shared_unpoisoned(Cta& cta, std::uint32_t address, std::uint32_t bytes) {
+  list_->checker.shared_unpoisoned(cta, address, bytes);
+}
 void Observers::matrix_row_accessed(Cta& cta, SharedAccess const& access, bool transpose, int row) {
   list_->checker.matrix_row_accessed(cta, access, transpose, row);
 }

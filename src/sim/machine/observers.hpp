@@ -125,6 +125,8 @@ class Observers {
 
   /// A lane of the current warp accesses shared memory of `cta`, its own or a peer's.
   void shared_accessed(Cta& cta, SharedAccess const& access);
+  /// Bytes of it may be read from here on, though nobody writes them.
+  void shared_unpoisoned(Cta& cta, std::uint32_t address, std::uint32_t bytes);
   /// A row of an 8 x 8 matrix is moved, 16 bytes whose address the lane gives and that others hold.
   void matrix_row_accessed(Cta& cta, SharedAccess const& access, bool transpose, int row);
   /// The current thread accesses bytes of global memory.

@@ -5,6 +5,8 @@
 #include <stdexcept>
 
 #include "broken_kernel.hpp"
+#include "tegula/arch/trap.hpp"
+#include "tegula/arch/unpoison.hpp"
 #include "tegula/layout/layout.hpp"
 #include "tegula/layout/swizzle.hpp"
 
@@ -31,6 +33,37 @@ TEST(Checker, ReadOfSharedMemoryThatNobodyWrote) {
   EXPECT_EQ(f.buffer, "K");
   EXPECT_EQ(f.coordinate, "row 5, column 8 of K");
   EXPECT_EQ(f.message, "ld.shared reads row 5, column 8 of K, which nobody has written");
+}
+
+/// Row 5 may be read, its last four bytes excepted, and holds NaN.
+template <int Column> struct ReadsUnpoisoned : Broken {
+  static constexpr int line = __LINE__ + 4;
+  void operator()(Params const&, SharedStorage& smem) const {
+    if (lane_id() != 3) return;
+    unpoison_shared(shared_address(smem.k[5]), sizeof(smem.k[5]) - 4);
+    std::uint32_t const read = ld_shared<std::uint32_t>(shared_address(&smem.k[5][Column]));
+    if (read != 0xffffffff) trap();
+  }
+};
+
+TEST(Checker, ReadOfUnpoisonedSharedMemory) {
+  using Row = decltype(Broken::SharedStorage::k[0]);
+  constexpr int columns = sizeof(Row) / sizeof(Broken::SharedStorage::k[0][0]);
+  constexpr int last = columns - 4 / sizeof(Broken::SharedStorage::k[0][0]);
+  EXPECT_TRUE(report_of<ReadsUnpoisoned<0>>().ok()) << report_of<ReadsUnpoisoned<0>>().text();
+  using Beyond = ReadsUnpoisoned<last>;
+  only_finding(report_of<Beyond>(), FindingKind::uninitialized_read, Beyond::line);
+}
+
+struct UnpoisonsBeyond : Broken {
+  static constexpr int line = __LINE__ + 2;
+  void operator()(Params const&, SharedStorage& smem) const {
+    if (thread_idx() == 0) unpoison_shared(shared_address(&smem), sizeof(smem) + 4096);
+  }
+};
+
+TEST(Checker, UnpoisonOutsideOfSharedMemory) {
+  only_finding(report_of<UnpoisonsBeyond>(), FindingKind::out_of_bounds, UnpoisonsBeyond::line);
 }
 
 /// A tile with a swizzled layout and stages, as the kernels have them.
