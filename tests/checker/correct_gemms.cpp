@@ -170,6 +170,7 @@ void add_forms(std::vector<CorrectKernel>& all) {
     if (c.in_parts) p.m = c.block_m * c.cluster_m - 3, clusters = 2;  // each has a part
     p.beta = i % 2 == 0 ? 0.5f : 0;
     p.bias = i % 2 == 1;
+    p = callers_problem(form, p);
     all.push_back({"gemm_sm90_forms", gemm_sm90_form_name(form),
                    [p, form, clusters](sim::Options const& options) {
                      return outcome_of([&](Outcome& outcome) {

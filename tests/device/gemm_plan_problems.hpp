@@ -6,9 +6,9 @@
 
 #include <cstdint>
 #include <map>
-#include <utility>
 
 #include "addresses.hpp"
+#include "gemm_params.hpp"
 #include "tegula/device/arguments.hpp"
 #include "tegula/device/gemm_plan.hpp"
 #include "tegula/device/selection.hpp"
@@ -72,15 +72,6 @@ inline void expect_covers(GemmArguments const& g, GemmSm90Config const& c,
   }
   EXPECT_GE(tiles_m * c.block_m * c.cluster_m, g.m) << to_string(g) << ": " << to_string(c);
   EXPECT_LT((tiles_m - 1) * c.block_m * c.cluster_m, g.m) << to_string(g) << ": " << to_string(c);
-}
-
-/// The problem that a configuration computes instead, where its D is transposed: D^T = B^T A^T.
-inline GemmArguments exchanged(GemmArguments g) {
-  std::swap(g.m, g.n), std::swap(g.a, g.b), std::swap(g.lda, g.ldb);
-  std::swap(g.a_major, g.b_major), std::swap(g.a_batch_stride, g.b_batch_stride);
-  DType const in = g.in;
-  g.in = g.in_b.value_or(in), g.in_b = in;
-  return g;
 }
 
 /// Whether the choice's configuration is one of the problem's types and majors.

@@ -127,16 +127,45 @@ constexpr GemmSm90Config kFormsInParts[] = {
 };
 constexpr int kParts = 2;
 
+/// D transposed: by TMA in pieces of 64 columns and a rest, with one buffer and with two; from
+/// registers; and tiles of two widths of both.
+constexpr GemmSm90Config kTransposedForms[] = {
+    {.block_m = 64, .block_n = 136, .schedule = Schedule::basic, .transposed = true},
+    {.block_m = 128,
+     .block_n = 72,
+     .schedule = Schedule::cooperative,
+     .cluster_m = 2,
+     .store_buffers = 1,
+     .transposed = true},
+    {.block_m = 64,
+     .block_n = 24,
+     .schedule = Schedule::basic,
+     .store_buffers = 0,
+     .transposed = true},
+    {.block_m = 128,
+     .block_n = 128,
+     .schedule = Schedule::pingpong,
+     .cluster_n = 2,
+     .narrow_n = 112,
+     .transposed = true},
+    {.block_m = 64,
+     .block_n = 64,
+     .schedule = Schedule::basic,
+     .narrow_n = 48,
+     .store_buffers = 0,
+     .transposed = true},
+};
+
 constexpr Schedule kSchedules[] = {Schedule::basic, Schedule::cooperative, Schedule::pingpong};
 
 /// Every form with bf16 K-major operands; then all operands with every schedule, its forms taking
 /// turns (in a build of representative configurations with one schedule each, in turn); tiles of a
-/// width that is no power of two; those of two widths; and those in parts.
+/// width that is no power of two; those of two widths; those in parts; and D transposed.
 constexpr auto kConfigurations = [] {
   constexpr std::size_t others = std::size(kOperands) - 1;
   constexpr std::size_t with_others = TEGULA_ALL_FORMS ? std::size(kSchedules) * others : others;
-  std::array<GemmSm90Config,
-             kPairs + with_others + 2 + std::size(kFittedForms) + std::size(kFormsInParts)>
+  std::array<GemmSm90Config, kPairs + with_others + 2 + std::size(kFittedForms) +
+                                 std::size(kFormsInParts) + std::size(kTransposedForms)>
       configurations{};
   std::size_t count = 0;
   for (GemmSm90Config const& form : kForms) configurations[count++] = form;
@@ -158,6 +187,7 @@ constexpr auto kConfigurations = [] {
   configurations[count++] = {.block_m = 128, .block_n = 160, .schedule = Schedule::cooperative};
   for (GemmSm90Config const& form : kFittedForms) configurations[count++] = form;
   for (GemmSm90Config const& form : kFormsInParts) configurations[count++] = form;
+  for (GemmSm90Config const& form : kTransposedForms) configurations[count++] = form;
   return configurations;
 }();
 
@@ -216,11 +246,12 @@ std::span<GemmSm90Config const> gemm_sm90_forms() { return kConfigurations; }
 std::string gemm_sm90_form_name(int form) {
   constexpr char const* schedules[] = {"basic", "cooperative", "pingpong"};
   GemmSm90Config const& c = config_of(form);
-  return fmt::format("{}_{}_{}x{}{}_cluster_{}x{}_split_{}{}_{}_{}_{}_{}{}", form,
+  return fmt::format("{}_{}_{}x{}{}{}_cluster_{}x{}_split_{}{}_{}_{}_{}_{}{}", form,
                      schedules[static_cast<int>(c.schedule)], c.block_m, c.block_n,
-                     c.narrow_n > 0 ? fmt::format("_or_{}", c.narrow_n) : "", c.cluster_m,
-                     c.cluster_n, c.split_k, c.in_parts ? "_in_parts" : "", to_string(c.a),
-                     to_string(c.b), to_string(c.out), c.a_major == Major::k ? "k" : "m",
+                     c.narrow_n > 0 ? fmt::format("_or_{}", c.narrow_n) : "",
+                     c.transposed ? "_transposed" : "", c.cluster_m, c.cluster_n, c.split_k,
+                     c.in_parts ? "_in_parts" : "", to_string(c.a), to_string(c.b),
+                     to_string(c.out), c.a_major == Major::k ? "k" : "m",
                      c.b_major == Major::k ? "k" : "n");
 }
 
@@ -234,10 +265,20 @@ GemmProblem problem_of_form(int form) {
           .aligned = true};
 }
 
+GemmProblem callers_problem(int form, GemmProblem p) {
+  if (!config_of(form).transposed) return p;
+  std::swap(p.m, p.n), std::swap(p.one_a, p.one_b), std::swap(p.scale_a, p.scale_b);
+  int const unit = store_unit(p.out);
+  p.n = (p.n + unit - 1) / unit * unit;
+  p.beta = 0, p.bias = false;
+  return p;
+}
+
 FormResult run_form(Machine const& machine, int form, GemmProblem const& p, int clusters,
                     Raster raster) {
   FormResult result;
-  static_cast<GemmResult&>(result) = run_by(machine, p, [&](GemmArguments const& g) {
+  static_cast<GemmResult&>(result) = run_by(machine, p, [&](GemmArguments const& caller) {
+    GemmArguments const g = config_of(form).transposed ? exchanged(caller) : caller;
     Launched launched =
         kLaunches[static_cast<std::size_t>(form)](*machine.simulation(), g, clusters, raster);
     result.report = std::move(launched.report);

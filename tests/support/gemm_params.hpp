@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "tegula/device/arguments.hpp"
 #include "tegula/kernel/gemm_config.hpp"
@@ -69,6 +70,15 @@ PartialSums partial_sums(GemmSm90Config const& c, TilePartition const& tiling, A
           static_cast<std::uint32_t*>(allocate(4 * warps))};
 }
 
+/// The problem that a configuration computes instead, where its D is transposed: D^T = B^T A^T.
+inline GemmArguments exchanged(GemmArguments g) {
+  std::swap(g.m, g.n), std::swap(g.a, g.b), std::swap(g.lda, g.ldb);
+  std::swap(g.a_major, g.b_major), std::swap(g.a_batch_stride, g.b_batch_stride);
+  DType const in = g.in;
+  g.in = g.in_b.value_or(in), g.in_b = in;
+  return g;
+}
+
 /// Of gemm_sm90. encode(description) makes a tensor map of the machine.
 template <class Encode>
 GemmSm90Params independent_params(GemmSm90Config const& config, GemmArguments const& g,
@@ -86,8 +96,9 @@ GemmSm90Params independent_params(GemmSm90Config const& config, GemmArguments co
       config.transposed ? 0 : columns_by_tma(static_cast<int>(g.n), store_unit(*g.out));
   TmaMatrices const d = {*g.out,           g.d, g.m, by_tma > 0 ? by_tma : g.n, g.batch, *g.ldd,
                          *g.d_batch_stride};
-  PerPiece<TmaBoxes> const pieces = store_boxes(epilogue(config));
   auto const maps = [&](TmaMatrices const& x) {
+    if (config.store_buffers == 0) return PerPiece<TensorMap>{};
+    PerPiece<TmaBoxes> const pieces = store_boxes(epilogue(config));
     return PerPiece<TensorMap>{encode(describe(x, pieces.whole)), encode(describe(x, pieces.last)),
                                encode(describe(x, pieces.last_narrow))};
   };
