@@ -254,8 +254,18 @@ inline constexpr GemmSm90Config fp8_tiles[] = {
 /// Of both: tiles that fill the device once, then tiles whose K is shared. Most were picked from 98
 /// that were timed at 60 problems of bf16, most of which have a D of few tiles (decision 153),
 /// three from some fifty (decision 166), four from forty (decision 169), sixteen from 140
-/// (decision 171), 34 from some 105 (decision 175), and 27 from 56 (decision 177).
+/// (decision 171), 34 from some 105 (decision 175), and 29 from 64 (decision 177).
 inline constexpr GemmSm90Config filling_tiles[] = {
+    {.block_m = 128,
+     .block_n = 104,
+     .schedule = Schedule::cooperative,
+     .cluster_n = 4,
+     .transposed = true},
+    {.block_m = 64,
+     .block_n = 104,
+     .schedule = Schedule::basic,
+     .cluster_m = 4,
+     .transposed = true},
     {.block_m = 192,
      .block_n = 144,
      .schedule = Schedule::cooperative,
@@ -574,6 +584,17 @@ inline constexpr GemmSm90Config filling_tiles[] = {
 
 /// Of both, for a long K and few tiles: any number of clusters share a tile (decision 172).
 inline constexpr GemmSm90Config tiles_in_parts[] = {
+    {.block_m = 128,
+     .block_n = 112,
+     .schedule = Schedule::cooperative,
+     .cluster_m = 4,
+     .cluster_n = 2,
+     .in_parts = true},
+    {.block_m = 256,
+     .block_n = 112,
+     .schedule = Schedule::cooperative,
+     .cluster_n = 2,
+     .in_parts = true},
     {.block_m = 128,
      .block_n = 48,
      .schedule = Schedule::cooperative,
