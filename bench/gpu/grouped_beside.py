@@ -3,7 +3,8 @@
 grouped_beside.py BUILD [--record FILE] [--rounds N] [--parts dense contiguous masked k bf16] [--candidates] [--deep-gemm LIBRARY]
 
 fp8 e4m3 with scales of 1x128 by 128x128, bf16 out, at DeepGEMM's list; groups of rows (contiguous, masked) in fp8 and bf16; groups of k
-in fp8, added to f32. The peers are DeepGEMM, where --deep-gemm names a library of its kernels (deep_gemm_peer.py), PyTorch's
+in fp8, added to f32. The rows of masked groups are drawn DRAWS times, each from 0.7 to 1.3 of the mean that the choice is told, as in
+DeepGEMM's tests; the time is all draws' together. The peers are DeepGEMM, where --deep-gemm names a library of its kernels (deep_gemm_peer.py), PyTorch's
 torch._grouped_mm (bf16) and torch._scaled_mm with one scale a tensor (less work, less accurate) where this PyTorch has them. Each result is
 first held against f32 products of the operands that the scales stand for, by DeepGEMM's criterion, diff < 0.001, the output poisoned
 before. Launches of ours and of the peers alternate; medians are shown, and the ratio to DeepGEMM, or without it to the fastest peer.
@@ -13,6 +14,7 @@ before. Launches of ours and of the peers alternate; medians are shown, and the 
 import argparse
 import ctypes
 import math
+import random
 
 import torch
 
@@ -25,6 +27,7 @@ CONTIGUOUS = [(4, 8192, 4096, 7168), (4, 8192, 7168, 2048), (8, 4096, 4096, 7168
 MASKED = [(1, 1024, 4096, 7168), (2, 512, 4096, 7168), (4, 256, 4096, 7168), (1, 1024, 7168, 2048), (4, 256, 7168, 2048), (32, 64, 4096, 7168)]
 BY_K = [(4, 4096, 7168, 8192), (4, 7168, 2048, 8192), (8, 4096, 7168, 4096), (8, 7168, 2048, 4096)]
 BLOCK = 128
+DRAWS = 6
 NONE, CONTIGUOUS_GROUPS, MASKED_GROUPS, K_GROUPS = range(4)  # of Grouping
 ROWS_BY_BLOCKS, ROWS_BY_ROWS = 1, 2  # of Scales
 
@@ -89,6 +92,7 @@ class Problem:
         self.entry, self.name, self.numbers, self.flops = entry, name, numbers, flops
         self.operands = (a, b, c, d, scale_a, scale_b, ends)
         self.d, self.expected, self.covered, self.peers, self.results = d, expected, covered, {}, {}
+        self.draws = [lambda: None]  # functions that change the groups, and nothing else
 
     def beside(self, name, launch, result):
         """A peer, and the rows of its result that are expected."""
@@ -182,21 +186,30 @@ def contiguous(entry, deep_gemm):
 
 
 def masked(entry, deep_gemm):
+    draw = random.Random(0)
     for groups, most, n, k in MASKED:
-        sizes = [max(1, most * (3 + g % 4) // 8) for g in range(groups)]
-        expected_rows = round(sum(sizes) / groups)  # DeepGEMM is told them, too
-        ends = torch.tensor(sizes, device="cuda", dtype=torch.int32)
+        expected_rows = round(sum(max(1, most * (3 + g % 4) // 8) for g in range(groups)) / groups)  # DeepGEMM is told them, too
+        draws = [[min(most, round(expected_rows * draw.uniform(0.7, 1.3))) for _ in range(groups)] for _ in range(DRAWS)]
+        ends = torch.zeros(groups, device="cuda", dtype=torch.int32)
         a, scale_a = quantised_rows(torch.randn(groups * most, k, device="cuda"))
         weights = [quantised_blocks(torch.randn(n, k, device="cuda")) for _ in range(groups)]
         b, scale_b = torch.stack([w for w, _ in weights]), torch.stack([s for _, s in weights])
         wide = dequantised(a, scale_a, 1).view(groups, most, k)
         expected = torch.cat([wide[g] @ dequantised(*weights[g], BLOCK).t() for g in range(groups)])
-        covered = torch.cat([torch.arange(most, device="cuda") < size for size in sizes])
+        covered = torch.zeros(groups * most, device="cuda", dtype=torch.bool)
         d = torch.empty(groups * most, n, device="cuda", dtype=torch.bfloat16)
         numbers = Numbers(1, ROWS_BY_BLOCKS, MASKED_GROUPS, 0, groups, most, n, k, expected_rows)
+        flops = 2 * sum(map(sum, draws)) * n * k
         problem = Problem(
-            entry, f"masked {groups} x {most} x {n} x {k}", numbers, a, b, d, mn_major(scale_a), scale_b, ends, 2 * sum(sizes) * n * k, expected, covered
+            entry, f"masked {groups} x {most} x {n} x {k}", numbers, a, b, d, mn_major(scale_a), scale_b, ends, flops, expected, covered
         )
+
+        def group(sizes, ends=ends, covered=covered, most=most):
+            ends.copy_(torch.tensor(sizes, dtype=torch.int32))
+            covered.copy_(torch.cat([torch.arange(most, device="cuda") < size for size in sizes]))
+
+        problem.draws = [lambda sizes=sizes, group=group: group(sizes) for sizes in draws]
+        problem.draws[0]()
         if deep_gemm is not None:
             scales = torch.stack([mn_major(s) for s in scale_a.view(groups, most, -1)])
             out = torch.full((groups * most, n), float("nan"), device="cuda", dtype=torch.bfloat16)
@@ -266,7 +279,9 @@ def usable(problem):
 
 
 def measure(problem, timer, options):
-    problem.check()
+    for draw in problem.draws:
+        draw()
+        problem.check()
     peers = usable(problem)
     chosen = problem.configuration()
     functions, names = [problem.launch(), *peers.values()], [chosen, *peers]
@@ -276,7 +291,10 @@ def measure(problem, timer, options):
                 problem.check(number)
                 functions.append(problem.launch(number))
                 names.append(name)
-    seconds = timer.medians(functions, options.rounds)
+    seconds = [0.0] * len(functions)
+    for draw in problem.draws:
+        draw()
+        seconds = [sum(both) for both in zip(seconds, timer.medians(functions, options.rounds))]
     rates = [problem.flops / s / 1e12 for s in seconds]
     by_peer = dict(zip(names[1 : 1 + len(peers)], rates[1:]))
     best = by_peer.get("DeepGEMM", max(by_peer.values(), default=None))

@@ -189,18 +189,44 @@ TEST(GroupedGemmPlan, HasBandsOfAllRowsOfASmallA) {
   EXPECT_LT(band(8192, 7168), 16) << "59 MB: about as high as wide";
 }
 
-// Two groups of 256 rows are 128 tiles, a round; of other numbers of rows about as many are two.
-TEST(GroupedGemmPlan, TakesFewGroupsToHaveAboutTheRowsThatAreExpected) {
-  GroupedGemmConstraints const tile{.configuration = plain_configuration(128, 128)};
+// Of a group that has 0.7 to 1.3 of the rows that are expected, three or four tiles in a row are a
+// round of 132; of five, at one size in eight, there are two rounds.
+TEST(GroupedGemmPlan, TakesGroupsToHaveAboutTheRowsThatAreExpected) {
   DeviceProperties const device{.kernels = Kernels::all};
-  auto const tensor = [&](int groups, int rows) {
-    GroupedGemmArguments g = dense(512, 4096, 7168);
-    g.grouping = Grouping::masked, g.groups = groups, g.expected_rows = rows;
+  GroupedGemmConstraints const tile{.configuration = plain_configuration(128, 128)};
+  auto const tensor = [&](Grouping grouping, int groups, int rows) {
+    GroupedGemmArguments g = dense(2048, 4096, 7168);
+    g.grouping = grouping, g.groups = groups, g.expected_rows = rows;
     return choose_grouped_gemm(g, device, tile).cost.tensor;
   };
   double const round = choose_grouped_gemm(dense(512, 4096, 7168), device, tile).cost.tensor;
-  EXPECT_NEAR(tensor(2, 256) / round, 1.5, 1e-6);
-  EXPECT_NEAR(tensor(1, 512) / round, 1, 1e-6) << "one group";
+  EXPECT_NEAR(tensor(Grouping::masked, 1, 384) / round, 1, 0.05) << "three or four rows of tiles";
+  EXPECT_NEAR(tensor(Grouping::masked, 1, 512) / round, 1.5, 0.05) << "three to six";
+  EXPECT_NEAR(tensor(Grouping::contiguous, 1, 2048) / round, 4, 1e-6) << "what is known";
+  double const many = tensor(Grouping::masked, 64, 384) / round;
+  EXPECT_GT(many, 64 * 384 / 512.0) << "the last tile of each is not full";
+  EXPECT_LT(many, 64 * 512 / 512.0);
+}
+
+// The mean over every size that a group may have, one by one.
+TEST(RowsOfTiles, AreTheMeanOverTheSizes) {
+  for (int const rows : {40, 100, 144, 384, 1000}) {
+    for (int const block_m : {64, 128, 256}) {
+      double mean = 0;
+      int const first = 7 * rows, last = 13 * rows;  // tenths of a row
+      for (int tenth = first; tenth < last; ++tenth)
+        mean += std::ceil((tenth + 0.5) / 10 / block_m) / (last - first);
+      device::RowsOfTiles const one = device::rows_of_tiles(1, rows, 1 << 20, block_m, false);
+      EXPECT_NEAR(one.mean, mean, 0.05) << rows << " " << block_m;
+      EXPECT_NEAR(device::rows_of_tiles(9, rows, 1 << 20, block_m, true).mean, 9 * one.mean, 0.3);
+      EXPECT_GE(one.turns(1000, 132), one.mean * 1000 / 132 - 0.01);
+    }
+  }
+  device::RowsOfTiles const known = {.mean = 3};
+  EXPECT_EQ(known.turns(44, 132), 1);
+  EXPECT_EQ(known.turns(45, 132), 2);
+  EXPECT_EQ(device::rows_of_tiles(1, 384, 384, 128, false).mean, 3)
+      << "no more than there is room for";
 }
 
 // Each tile of a group once, in any band, and none outside of its rows.

@@ -7,6 +7,7 @@
 #include "tegula/arch/warp.hpp"
 #include "tegula/arch/wgmma.hpp"
 #include "tegula/kernel/activate_fragment.hpp"
+#include "tegula/kernel/epilogue_scale.hpp"
 #include "tegula/kernel/epilogue_sm90_config.hpp"
 #include "tegula/pipeline/epilogue_load.hpp"
 #include "tegula/pipeline/store_pipeline.hpp"
@@ -76,9 +77,7 @@ template <EpilogueSm90Spec S> class EpilogueSm90 {
   /// its edge.
   template <class M>
   TEGULA_DEVICE void store(Fragment<float, M>& tCrC, int m0, int n0, int batch, bool narrow) {
-    float scale = p_.alpha;
-    if (p_.scale_a != nullptr) scale *= ld_global<float>(p_.scale_a);
-    if (p_.scale_b != nullptr) scale *= ld_global<float>(p_.scale_b);
+    float const scale = epilogue_scale(p_);
     // Two copies of the code: the usual one is short, and stays in the instruction cache. (One
     // condition, not three branches: so it comes next to the main loop.)
     bool const adds = (p_.beta != 0.0f) | (p_.bias != nullptr) | (columns_by_tma(n_, unit) != n_);

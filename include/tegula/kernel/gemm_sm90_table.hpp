@@ -254,7 +254,8 @@ inline constexpr GemmSm90Config fp8_tiles[] = {
 /// Of both: tiles that fill the device once, then tiles whose K is shared. Most were picked from 98
 /// that were timed at 60 problems of bf16, most of which have a D of few tiles (decision 153),
 /// three from some fifty (decision 166), four from forty (decision 169), sixteen from 140
-/// (decision 171), 34 from some 105 (decision 175), and 29 from 64 (decision 177).
+/// (decision 171), 34 from some 105 (decision 175), 29 from 64 (decision 177), and two from 49
+/// (decision 179).
 inline constexpr GemmSm90Config filling_tiles[] = {
     {.block_m = 128,
      .block_n = 104,
@@ -562,6 +563,11 @@ inline constexpr GemmSm90Config filling_tiles[] = {
     {.block_m = 128, .block_n = 144, .schedule = Schedule::cooperative, .cluster_m = 2},
     {.block_m = 64, .block_n = 72, .schedule = Schedule::basic, .cluster_m = 4, .transposed = true},
     // K is shared from here on. The last, for a long K, was not among those timed.
+    {.block_m = 128,
+     .block_n = 192,
+     .schedule = Schedule::cooperative,
+     .cluster_m = 2,
+     .split_k = 2},
     {.block_m = 64,
      .block_n = 144,
      .schedule = Schedule::basic,
@@ -584,6 +590,11 @@ inline constexpr GemmSm90Config filling_tiles[] = {
 
 /// Of both, for a long K and few tiles: any number of clusters share a tile (decision 172).
 inline constexpr GemmSm90Config tiles_in_parts[] = {
+    {.block_m = 128,
+     .block_n = 256,
+     .schedule = Schedule::cooperative,
+     .cluster_m = 2,
+     .in_parts = true},
     {.block_m = 128,
      .block_n = 112,
      .schedule = Schedule::cooperative,

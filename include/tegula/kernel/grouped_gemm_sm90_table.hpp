@@ -36,6 +36,7 @@ inline constexpr GroupedGemmSm90Config scaled_tiles[] = {
 inline constexpr GroupedGemmSm90Config few_tiles[] = {
     {.block_m = 64, .block_n = 64, .min_ctas_per_sm = 2},
     {.block_m = 64, .block_n = 32, .min_ctas_per_sm = 2},
+    {.block_m = 64, .block_n = 64, .split_k = 2},
     {.block_m = 64, .block_n = 64, .split_k = 2, .min_ctas_per_sm = 2},
     {.block_m = 64, .block_n = 64, .split_k = 4, .min_ctas_per_sm = 2},
     {.block_m = 64, .block_n = 64, .split_k = 8, .min_ctas_per_sm = 2},

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "tegula/arch/global.hpp"
 #include "tegula/arch/special_registers.hpp"
 #include "tegula/kernel/activate_fragment.hpp"
+#include "tegula/kernel/epilogue_scale.hpp"
 #include "tegula/kernel/epilogue_sm90_config.hpp"
 #include "tegula/sim/mutable_values.hpp"
 #include "tegula/tensor/row_store.hpp"
@@ -36,9 +36,7 @@ template <EpilogueSm90Spec S> class TransposedRowEpilogueSm90 {
   TEGULA_DEVICE void store(Fragment<float, M>& tCrC, int m0, int n0, int batch, bool narrow) {
     static_assert(2 * mode_size<mode_at<0, M>> == S.n,
                   "epilogue: the accumulators are not of n columns");
-    float scale = p_.alpha;
-    if (p_.scale_a != nullptr) scale *= ld_global<float>(p_.scale_a);
-    if (p_.scale_b != nullptr) scale *= ld_global<float>(p_.scale_b);
+    float const scale = epilogue_scale(p_);
 #pragma unroll
     for (int i = 0; i < Fragment<float, M>::size; ++i) tCrC(i) *= scale;
     if constexpr (S.activates) activate_all(p_.activation, tCrC);

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "backend.hpp"
+#include "expected_tiles.hpp"
 #include "grouped_gemm_tensors.hpp"
 #include "tegula/device/gemm_plan.hpp"
 #include "tegula/device/tensor_map.hpp"
@@ -19,9 +20,9 @@ using Traits = FamilyTraits<GroupedGemmSm90Family>;
 /// What this kernel does in which time, beside GemmCostModel. Tuned for speed, not correctness:
 /// fitted to the table's configurations, measured on an H100 on 2026-11-27 at DeepGEMM's list with
 /// m of 64, 128 and 4096 and at its groups. The choices of dense problems and of contiguous groups
-/// take 0.6 % longer than the fastest of the table in the mean, 6 % at the most; those of masked
-/// groups, whose rows are not known before, 2 % in the mean. The predictions of what is not far
-/// from the fastest err by 8 %.
+/// take 0.6 % longer than the fastest of the table in the mean, 6 % at the most. The predictions of
+/// what is not far from the fastest err by 8 %. (An epilogue's two parts are such that 4096 x 32768
+/// x 512, 32 tiles a CTA of 4 steps each, has the tile that was the fastest on an H200.)
 struct PromotionModel {
   /// Cycles from the end of a wave's products to the first that follow them in the same consumer,
   /// beside one for each multiply-add of the promotion: the wait, the scales, the next issue. ...
@@ -30,12 +31,13 @@ struct PromotionModel {
   double unlike = 0.0202;    ///< of the tensor core's time, that two consumers wait for each other
   double straddling = 0.08;  ///< of a step's time, more where a tile may have two blocks of B
   double launch_us = 4.72;
+  double cluster_us = 0.12;  ///< more, where CTAs multicast to each other: they begin together
   double fetch_latency_cycles = 1430;  ///< until a stage's loads have arrived
   double l2_bytes_per_cycle = 13970;   ///< from L2 to all SMs
   double clustered_fetch = 1.27;       ///< times as long, where CTAs wait for their peers' loads
   double dram_share = 0.848;           ///< of the memory's bandwidth
-  double least_epilogue_us = 0.218;    ///< of a tile without columns, and of one ...
-  double epilogue_us = 0.546;          ///< ... of 128 accumulators a thread, more
+  double least_epilogue_us = 0.3;      ///< of a tile without columns, and of one ...
+  double epilogue_us = 0.47;           ///< ... of 128 accumulators a thread, more
   double reduction_us = 0.467;         ///< more, where a cluster shares K, ...
   double reduction_tile_us = 0.976;    ///< ... and for each share of 128 accumulators a thread
   double overlap_loss = 0.309;
@@ -87,13 +89,13 @@ GroupedGemmChoice Traits::predict(GroupedGemmArguments const& arguments,
   std::int64_t const rows = *g.expected_rows, depth = by_k ? ceil_div(g.k, g.groups) : g.k;
   std::int64_t const tiles_m = ceil_div(std::max<std::int64_t>(rows, 1), c.block_m);
   std::int64_t const tiles_n = ceil_div(g.n, c.block_n * c.cluster_n);
-  // Groups' rows differ: the last tile of one is half full in the mean.
-  bool const uneven = g.groups > 1 && has_many_b(g.grouping);
-  std::int64_t const rows_of_tiles =
-      uneven ? std::llround(std::ceil(static_cast<double>(g.groups) *
-                                      std::max(1.0, static_cast<double>(rows) / c.block_m + 0.5)))
-             : g.groups * tiles_m;
-  std::int64_t const tiles = rows_of_tiles * tiles_n;  // of clusters
+  // Groups' rows differ, but those of a single group that has all there are.
+  bool const masked = g.grouping == Grouping::masked;
+  RowsOfTiles const expected = masked || (g.groups > 1 && has_many_b(g.grouping))
+                                   ? rows_of_tiles(g.groups, rows, g.m, c.block_m, !masked)
+                                   : RowsOfTiles{static_cast<double>(g.groups * tiles_m)};
+  std::int64_t const tiles =
+      std::llround(expected.mean * static_cast<double>(tiles_n));  // of clusters
   int const side_by_side = resident_clusters(cluster_size(c), device, model);
   int const resident = side_by_side * c.min_ctas_per_sm;
   // The groups may differ from what is expected: as many clusters as there may be tiles.
@@ -127,11 +129,7 @@ GroupedGemmChoice Traits::predict(GroupedGemmArguments const& arguments,
   GroupedGemmCost& cost = choice.cost;
   cost.tiles = tiles * c.cluster_n;  // as many CTAs, or with split_k that many clusters
   cost.waves = static_cast<int>(ceil_div(tiles, resident));
-  // Of few groups each may well have the rows that are expected, to a tile.
-  double const as_expected = static_cast<double>(
-      ceil_div(g.groups * tiles_m * tiles_n, static_cast<std::int64_t>(resident)));
-  double const turns =
-      uneven ? cost.waves + (as_expected - cost.waves) / static_cast<double>(g.groups) : cost.waves;
+  double const turns = expected.turns(tiles_n, resident);
   double const products = turns * steps;
   cost.tensor = products * step / cycles_per_us;
   cost.l2 = static_cast<double>(cost.tiles) * all_steps * fetched /
@@ -155,7 +153,8 @@ GroupedGemmChoice Traits::predict(GroupedGemmArguments const& arguments,
     epilogue += promoted.reduction_us + part * (c.split_k - 1) * promoted.reduction_tile_us;
   cost.epilogue = turns * epilogue;
   double const longest = std::max({cost.tensor, cost.l2, cost.dram});
-  cost.total = promoted.launch_us + model.fill_us + longest + cost.epilogue +
+  cost.total = promoted.launch_us + (c.cluster_n > 1 ? promoted.cluster_us : 0) + model.fill_us +
+               longest + cost.epilogue +
                promoted.overlap_loss * (cost.tensor + cost.l2 + cost.dram - longest);
 
   // The tiles of one round form a block about as high as wide. Where A of a group is small beside
