@@ -77,11 +77,13 @@ inline constexpr GemmSm90Config middle_tiles[] = {
      .cluster_m = 4,
      .cluster_n = 2,
      .transposed = true},
-    {.block_m = 64,
-     .block_n = 80,
-     .schedule = Schedule::basic,
-     .cluster_m = 4,
-     .transposed = true}};
+    {.block_m = 64, .block_n = 80, .schedule = Schedule::basic, .cluster_m = 4, .transposed = true},
+    // Its K is shared by any number of clusters. (e4m3's partial sums would not fit in registers.)
+    {.block_m = 128,
+     .block_n = 256,
+     .schedule = Schedule::cooperative,
+     .cluster_m = 2,
+     .in_parts = true}};
 /// ... and for few rows, which a transposed D takes for columns: weights are what such problems
 /// read, and more CTAs at a time read faster.
 inline constexpr GemmSm90Config few_rows_tiles[] = {{.block_m = 64,
@@ -590,11 +592,6 @@ inline constexpr GemmSm90Config filling_tiles[] = {
 
 /// Of both, for a long K and few tiles: any number of clusters share a tile (decision 172).
 inline constexpr GemmSm90Config tiles_in_parts[] = {
-    {.block_m = 128,
-     .block_n = 256,
-     .schedule = Schedule::cooperative,
-     .cluster_m = 2,
-     .in_parts = true},
     {.block_m = 128,
      .block_n = 112,
      .schedule = Schedule::cooperative,
