@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 #include <random>
 #include <set>
@@ -13,6 +14,7 @@
 #include <tuple>
 
 #include "addresses.hpp"
+#include "expected_tiles.hpp"
 #include "scratch.hpp"
 
 namespace tegula {
@@ -189,8 +191,8 @@ TEST(GroupedGemmPlan, HasBandsOfAllRowsOfASmallA) {
   EXPECT_LT(band(8192, 7168), 16) << "59 MB: about as high as wide";
 }
 
-// Of a group that has 0.7 to 1.3 of the rows that are expected, three or four tiles in a row are a
-// round of 132; of five, at one size in eight, there are two rounds.
+// A group has 0.7 to 1.3 of the rows that are expected: of 384, so in three or four rows of 32
+// tiles, which are a round of 132; of 512 in three to six, as often in one round as in two.
 TEST(GroupedGemmPlan, TakesGroupsToHaveAboutTheRowsThatAreExpected) {
   DeviceProperties const device{.kernels = Kernels::all};
   GroupedGemmConstraints const tile{.configuration = plain_configuration(128, 128)};
