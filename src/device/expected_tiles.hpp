@@ -4,8 +4,6 @@
 #include <cmath>
 #include <cstdint>
 
-#include "problem.hpp"
-
 /// How many tiles the rows of groups come to, whose sizes nobody knows before the kernel runs.
 namespace tegula::device {
 
@@ -17,8 +15,10 @@ struct RowsOfTiles {
   /// How often all of their tiles, `tiles_n` for each row of tiles, fill a machine that computes
   /// `resident` at a time: at the least, on average, and what a part of one is rounded up to.
   double turns(std::int64_t tiles_n, int resident) const {
-    double const across = static_cast<double>(tiles_n);
-    double full = std::floor((mean - 5 * deviation - 1) * across / resident);
+    double const across = static_cast<double>(tiles_n), of_row = across / resident;
+    // Where they may be many more or fewer, any part of a turn is about as likely to be left over.
+    if (deviation * of_row > 16) return mean * of_row + 0.5;
+    double full = std::floor((mean - 5 * deviation - 1) * of_row);
     full = std::max(0.0, full);  // of which there is no doubt
     double turns = full;
     for (;; ++full) {  // turns that are full before the next one

@@ -224,6 +224,12 @@ TEST(RowsOfTiles, AreTheMeanOverTheSizes) {
       EXPECT_GE(one.turns(1000, 132), one.mean * 1000 / 132 - 0.01);
     }
   }
+  // Of as many rows as there may be, at once; and about the same on either side of where turns are
+  // summed one by one.
+  EXPECT_GT(device::rows_of_tiles(1, 1 << 30, 1 << 30, 64, false).turns(1 << 20, 132), 1e9);
+  for (double const deviation : {15.99, 16.01})
+    EXPECT_NEAR((device::RowsOfTiles{100, deviation}).turns(131, 132), 100 * 131.0 / 132 + 0.5,
+                0.6);
   device::RowsOfTiles const known = {.mean = 3};
   EXPECT_EQ(known.turns(44, 132), 1);
   EXPECT_EQ(known.turns(45, 132), 2);
