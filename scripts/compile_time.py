@@ -4,8 +4,9 @@
     compile_time.py BUILD [--sample N] [--runs R] [--noted] [--check] [--record FILE]
 
 BUILD is a build folder configured with TEGULA_CUDA whose kernels have been compiled. Each file is compiled alone, with the very command of
-the build, R times (2); the best run counts. The empty kernel (bench/compile_time/empty_kernel.cu) and the layouts benchmark are compiled
-with the same flags in the same run. Ratios are of processor time, which a busy machine changes less than wall time; both are recorded.
+the build, R times (2), each right after the empty kernel (bench/compile_time/empty_kernel.cu) with the same flags; likewise the layouts
+benchmark. The best run's time counts, and the median of the ratios to the empty kernel, up to 7 of them where it is over the limit. Ratios
+are of processor time, which a busy machine changes less than wall time; both are recorded.
 
 --sample N  only the N configurations that took longest when BUILD was built
 --noted     what the build noted of a configuration's compile counts as a run of it: it is compiled again only where that is over the limit
@@ -19,6 +20,7 @@ import json
 import os
 import pathlib
 import shlex
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -30,8 +32,8 @@ LAYOUTS = ROOT / "bench/compile_time/layouts_in_seven_kernels.cu"
 CONFIGURATION_LIMIT = 8.0  # times the empty kernel's compile
 LAYOUTS_LIMIT = 1.5
 MEMORY_LIMIT_MB = 1024
-# More runs granted to a file that is over its limit, since a busy machine only ever slows a compile.
-SETTLING_RUNS = 6
+# Of a file that is over its limit: a busy machine slows some of them.
+MOST_RUNS = 7
 
 
 def kernel_commands(build):
@@ -85,29 +87,21 @@ def best(measurements):
     return tuple(min(column) for column in zip(*measurements))
 
 
-class Ruler:
-    """The empty kernel's compile time so far: the best of all its runs."""
+class Timed:
+    """A file's compiles, each beside one of the empty kernel right before it, so that what slows the machine slows both: as many as
+    `runs`, and more while they are over the limit. Of a file whose build `noted` its compile, within the limit, none."""
 
-    def __init__(self, command, runs):
-        self.command = command
-        self.runs = [measure(command, EMPTY) for _ in range(runs + 1)]
-
-    def best(self):
-        return best(self.runs)
-
-    def again(self):
-        self.runs.append(measure(self.command, EMPTY))
-
-
-def time_file(file, command, limit, runs, ruler, noted=None):
-    """The best of `runs` compiles of one file, or of the one that was `noted`; more of both it and the empty kernel while it is over its limit."""
-    measurements = [noted] if noted else [measure(command, file) for _ in range(runs)]
-    for _ in range(SETTLING_RUNS):
-        if best(measurements)[1] <= limit * ruler.best()[1]:
-            break
-        ruler.again()
-        measurements.append(measure(command, file))
-    return best(measurements)
+    def __init__(self, command, file, limit, runs, empty, noted=None):
+        self.file, self.limit = file, limit
+        if noted and noted[1] <= limit * empty[1]:
+            self.best, self.ratio = noted, noted[1] / empty[1]
+            return
+        own, ratios = [], []
+        while len(own) < runs or (statistics.median(ratios) > limit and len(own) < MOST_RUNS):
+            beside = measure(command, EMPTY)
+            own.append(measure(command, file))
+            ratios.append(own[-1][1] / beside[1])
+        self.best, self.ratio = best(own), statistics.median(ratios)
 
 
 def git_commit():
@@ -133,15 +127,14 @@ def main():
     jobs = [(LAYOUTS, flags, LAYOUTS_LIMIT, None)]
     jobs += [(file, command, CONFIGURATION_LIMIT, noted if args.noted else None) for file, command, noted in configurations[: args.sample]]
 
-    ruler = Ruler(flags, args.runs)
-    results = [(file, limit, time_file(file, command, limit, args.runs, ruler, noted)) for file, command, limit, noted in jobs]
-    empty = ruler.best()
+    empty = best([measure(flags, EMPTY) for _ in range(args.runs + 1)])
+    timed = [Timed(command, file, limit, args.runs, empty, noted) for file, command, limit, noted in jobs]
     print(f"{'seconds':>8} {'times':>6} {'limit':>6} {'MB':>6}  file")
     print(f"{empty[0]:8.2f} {1:6.1f} {'':>6} {empty[2]:6.0f}  {EMPTY.name}")
     wrong = 0
     records = [{"file": EMPTY.name, "seconds": empty[0], "processor_seconds": empty[1], "ratio": 1.0, "peak_mb": empty[2]}]
-    for file, limit, (seconds, processor, peak) in results:
-        ratio = processor / empty[1]
+    for one in timed:
+        (seconds, processor, peak), ratio, file, limit = one.best, one.ratio, one.file, one.limit
         over = ratio > limit or peak > MEMORY_LIMIT_MB
         wrong += over
         print(f"{seconds:8.2f} {ratio:6.1f} {limit:6.1f} {peak:6.0f}  {file.name}{'  OVER THE LIMIT' if over else ''}")
