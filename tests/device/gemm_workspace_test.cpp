@@ -34,7 +34,7 @@ GemmArguments with_workspace(GemmArguments g, std::int64_t bytes) {
 GemmCostModel cheap_parts() {
   GemmCostModel model;
   model.sm90.parts_us = model.sm90.part_us = 0;
-  model.sm90.parts_bytes_per_cycle = 1e9;
+  model.sm90.parts_stored_per_cycle = model.sm90.parts_taken_per_cycle = 1e9;
   return model;
 }
 

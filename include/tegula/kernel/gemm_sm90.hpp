@@ -62,6 +62,7 @@ template <GemmSm90Config C> struct GemmSm90 {
   static constexpr int threads = 128 * (1 + consumers);
   static constexpr int min_ctas_per_sm = C.min_ctas_per_sm;
   static constexpr bool programmatic_dependent_launch = true;  // by griddepcontrol_wait
+  static constexpr bool concurrent = C.in_parts;               // parts wait for each other
   static constexpr Dim3 cluster = {cluster_size(C), 1, 1};
   using Cluster = GemmCluster<cluster_of(C), a_fetch(C), b_fetch(C)>;
   static constexpr int peers = Cluster::peers;  // CTAs that multicast to each other
@@ -76,7 +77,7 @@ template <GemmSm90Config C> struct GemmSm90 {
   static_assert(!in_parts || (!split && !pingpong && C.narrow_n == 0),
                 "parts differ in their steps, and all consumers share each");
   static_assert(!in_parts || !C.transposed || C.store_buffers == 0,
-                "the warps of a warpgroup need not all have a part's last arrival");
+                "each warp of a warpgroup has pieces of its own");
   static_assert(!two_widths || (C.narrow_n < C.block_n && !split));
   static_assert(stages >= 2);
 
@@ -110,6 +111,10 @@ template <GemmSm90Config C> struct GemmSm90 {
                          ClusterReduction<Accumulator, typename Mma<share_n>::Accumulator,
                                           C.split_k, 128 * consumers, peers>,
                          NoReduction>;
+  /// In parts, a piece of the sums of all of them: 64 x share_n.
+  using Piece = typename TiledMma<TiledMmaSpec{
+      warpgroup_mma(C.a, C.b, DType::f32, share_n, C.a_major, C.b_major), 64, share_n,
+      1}>::Accumulator;
   using Epilogue = typename detail::SelectEpilogue<tegula::epilogue(C)>::Type;
   // TMA's swizzle is made for 8 rows of 16 bytes: of the 16 rows of a column, two share each bank,
   // and so do two of the 4 rows that 16 lanes write as pairs of f32.
@@ -152,9 +157,7 @@ template <GemmSm90Config C> struct GemmSm90 {
   // Registers move from the producer to the consumers: launched with `even` each.
   static constexpr int even = 65536 / (threads * min_ctas_per_sm) / 8 * 8;
   static constexpr int producer_registers = 40;
-  static constexpr int beside_accumulators = in_parts ? 160 : 80;  // other parts' sums, too
-  static constexpr bool moves_registers =
-      consumers > 1 && Accumulator::registers + beside_accumulators > even;
+  static constexpr bool moves_registers = consumers > 1 && Accumulator::registers + 80 > even;
   static constexpr int consumer_registers =
       ((1 + consumers) * even - producer_registers) / consumers / 8 * 8;
 
@@ -265,6 +268,8 @@ template <GemmSm90Config C> struct GemmSm90 {
     while (!work.done()) {
       if constexpr (pingpong) order.enter(group);
       bool const narrow = work.narrow();
+      // Else the compiler keeps registers of the tile before while that is stored.
+      if constexpr (in_parts) clear(tCrC);
       int const last = narrow ? mainloop<narrow_n>(smem, ring, state, steps, group, order, tCrC)
                               : mainloop<C.block_n>(smem, ring, state, steps, group, order, tCrC);
       if constexpr (!in_parts) work.find();  // while the tensor core finishes
@@ -279,8 +284,10 @@ template <GemmSm90Config C> struct GemmSm90 {
         sums.wait();
         auto tCrD = sums.reduce(tCrC);
         epilogue.store(tCrD, m, work.n + share * share_n, work.batch, narrow);
+      } else if constexpr (in_parts) {
+        store_share(p, work, tCrC, epilogue, m);
       } else {
-        if (adds_last_part(p, work, tCrC)) epilogue.store(tCrC, m, work.n, work.batch, narrow);
+        epilogue.store(tCrC, m, work.n, work.batch, narrow);
       }
       work.next(pingpong ? 2 : 1);
       if constexpr (in_parts) {  // how many steps it has is its part's
@@ -325,21 +332,21 @@ template <GemmSm90Config C> struct GemmSm90 {
     return previous;
   }
 
-  /// With parts of K, adds the warp's sums of one to the others': true if all are there, and then
-  /// these are the sums of the whole tile.
-  TEGULA_DEVICE static bool adds_last_part(Params const& p, WorkTiles const& work,
-                                           Accumulator& tCrC) {
-    if constexpr (in_parts) {
-      int const parts = p.parts.tile.count;
-      if (parts == 1) return true;
-      constexpr int warps_of_cluster = cluster.x * warps;
-      int const warp = cluster_cta_rank() * warps + thread_idx_here() / 32 - 4;
-      return WorkspaceReduction<Accumulator>{
-          p.parts.partial, work.first_part() * warps_of_cluster + warp,
-          work.tiles_of_part() * warps_of_cluster, work.part, parts}
-          .add(tCrC);
-    }
-    return true;
+  /// With parts of K: leaves the warp's sums of one, and stores its share of the tile's pieces,
+  /// once all parts are there. Who has another tile goes on with that instead of waiting.
+  TEGULA_DEVICE static void store_share(Params const& p, WorkTiles const& work,
+                                        Accumulator const& tCrC, Epilogue& epilogue, int m) {
+    constexpr int warps_of_cluster = cluster.x * warps, of_row = C.block_n / share_n;
+    int const warp = cluster_cta_rank() * warps + thread_idx_here() / 32 - 4;
+    WorkspaceReduction<Accumulator, Piece> sums{
+        p.parts.partial, work.first_part() * warps_of_cluster + warp,
+        work.tiles_of_part() * warps_of_cluster, work.part, p.parts.tile.count};
+    auto const share = sums.give(tCrC, work.is_last());
+    sums.take(share, [&](int piece, Piece& tCrD) {
+      epilogue.store(tCrD, m + piece / of_row * 64, work.n + piece % of_row * share_n, work.batch,
+                     /*narrow=*/false);
+    });
+    sums.leave();
   }
 
   /// The steps of K, block_k each, that this CTA computes of a tile, those of its share or its

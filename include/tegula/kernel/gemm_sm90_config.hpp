@@ -85,8 +85,12 @@ constexpr OperandTile b_tile(GemmSm90Config const& c, int stages = 1) {
 constexpr TmaBoxes a_fetch(GemmSm90Config const& c) { return tma_boxes(a_tile(c), c.cluster_n); }
 constexpr TmaBoxes b_fetch(GemmSm90Config const& c) { return tma_boxes(b_tile(c), c.cluster_m); }
 
-/// Columns of D that a consumer's epilogue computes: with split_k, the CTA's share of the tile.
-constexpr int epilogue_n(GemmSm90Config const& c) { return c.block_n / c.split_k; }
+/// Columns of D that a consumer's epilogue computes at once: with split_k the CTA's share of the
+/// tile, in parts those of a piece, which its warps share out among the parts.
+constexpr int epilogue_n(GemmSm90Config const& c) {
+  if (c.in_parts) return c.block_n % 32 == 0 ? 32 : c.block_n % 16 == 0 ? 16 : 8;
+  return c.block_n / c.split_k;
+}
 constexpr EpilogueSm90Spec epilogue(GemmSm90Config const& c) {
   return {.out = c.out,
           .n = epilogue_n(c),

@@ -77,13 +77,11 @@ inline constexpr GemmSm90Config middle_tiles[] = {
      .cluster_m = 4,
      .cluster_n = 2,
      .transposed = true},
-    {.block_m = 64, .block_n = 80, .schedule = Schedule::basic, .cluster_m = 4, .transposed = true},
-    // Its K is shared by any number of clusters. (e4m3's partial sums would not fit in registers.)
-    {.block_m = 128,
-     .block_n = 256,
-     .schedule = Schedule::cooperative,
-     .cluster_m = 2,
-     .in_parts = true}};
+    {.block_m = 64,
+     .block_n = 80,
+     .schedule = Schedule::basic,
+     .cluster_m = 4,
+     .transposed = true}};
 /// ... and for few rows, which a transposed D takes for columns: weights are what such problems
 /// read, and more CTAs at a time read faster.
 inline constexpr GemmSm90Config few_rows_tiles[] = {{.block_m = 64,
@@ -593,30 +591,35 @@ inline constexpr GemmSm90Config filling_tiles[] = {
 /// Of both, for a long K and few tiles: any number of clusters share a tile (decision 172).
 inline constexpr GemmSm90Config tiles_in_parts[] = {
     {.block_m = 128,
+     .block_n = 256,
+     .schedule = Schedule::cooperative,
+     .cluster_m = 2,
+     .in_parts = true},
+    {.block_m = 128,
      .block_n = 112,
      .schedule = Schedule::cooperative,
      .cluster_m = 4,
      .cluster_n = 2,
      .in_parts = true},
-    {.block_m = 256,
-     .block_n = 112,
-     .schedule = Schedule::cooperative,
-     .cluster_n = 2,
-     .in_parts = true},
+    {.block_m = 256, .block_n = 160, .schedule = Schedule::cooperative, .in_parts = true},
     {.block_m = 128,
-     .block_n = 48,
+     .block_n = 96,
      .schedule = Schedule::cooperative,
      .cluster_m = 2,
-     .cluster_n = 4,
+     .cluster_n = 2,
      .in_parts = true,
      .store_buffers = 0,
      .transposed = true},
-    {.block_m = 64, .block_n = 144, .schedule = Schedule::basic, .cluster_m = 2, .in_parts = true},
     {.block_m = 64,
-     .block_n = 72,
+     .block_n = 176,
      .schedule = Schedule::basic,
      .cluster_m = 4,
-     .cluster_n = 2,
+     .in_parts = true,
+     .store_buffers = 0,
+     .transposed = true},
+    {.block_m = 128,
+     .block_n = 96,
+     .schedule = Schedule::cooperative,
      .in_parts = true,
      .store_buffers = 0,
      .transposed = true},
@@ -640,6 +643,58 @@ inline constexpr GemmSm90Config tiles_in_parts[] = {
      .in_parts = true,
      .store_buffers = 0,
      .transposed = true}};
+/// Likewise, larger ones: a part's clusters finish a share of the tile each (decision 180).
+inline constexpr GemmSm90Config large_tiles_in_parts[] = {
+    {.block_m = 192,
+     .block_n = 96,
+     .schedule = Schedule::cooperative,
+     .cluster_n = 2,
+     .in_parts = true,
+     .store_buffers = 0,
+     .transposed = true},
+    {.block_m = 192,
+     .block_n = 96,
+     .schedule = Schedule::cooperative,
+     .in_parts = true,
+     .store_buffers = 0,
+     .transposed = true},
+    {.block_m = 128, .block_n = 128, .schedule = Schedule::cooperative, .in_parts = true},
+    {.block_m = 128, .block_n = 160, .schedule = Schedule::cooperative, .in_parts = true},
+    {.block_m = 128,
+     .block_n = 192,
+     .schedule = Schedule::cooperative,
+     .cluster_m = 2,
+     .in_parts = true},
+    {.block_m = 192, .block_n = 144, .schedule = Schedule::cooperative, .in_parts = true},
+    {.block_m = 128,
+     .block_n = 144,
+     .schedule = Schedule::cooperative,
+     .in_parts = true,
+     .store_buffers = 0,
+     .transposed = true},
+    {.block_m = 256,
+     .block_n = 160,
+     .schedule = Schedule::cooperative,
+     .cluster_m = 2,
+     .in_parts = true},
+    {.block_m = 192,
+     .block_n = 176,
+     .schedule = Schedule::cooperative,
+     .in_parts = true,
+     .store_buffers = 0,
+     .transposed = true},
+    {.block_m = 128,
+     .block_n = 176,
+     .schedule = Schedule::cooperative,
+     .cluster_m = 2,
+     .in_parts = true,
+     .store_buffers = 0,
+     .transposed = true},
+    {.block_m = 128,
+     .block_n = 160,
+     .schedule = Schedule::cooperative,
+     .cluster_m = 2,
+     .in_parts = true}};
 
 constexpr GemmSm90Config typed(GemmSm90Config tile, DType a, DType b, DType out) {
   tile.a = a, tile.b = b, tile.out = out;
@@ -698,6 +753,10 @@ template <class Add> constexpr void list_gemm_sm90(Add add) {
   for (GemmSm90Config tile : tiles_in_parts) add(typed(tile, DType::e4m3, DType::e4m3, bf16));
   for (GemmSm90Config tile : {large_tile, small_tile})
     add(typed(tile, DType::e4m3, DType::e4m3, bf16));
+  for (GemmSm90Config tile : large_tiles_in_parts) {
+    for (DType t : {bf16, f16}) add(typed(tile, t, t, t));
+    add(typed(tile, DType::e4m3, DType::e4m3, bf16));
+  }
 }
 
 constexpr auto gemm_sm90_table() {
@@ -722,7 +781,10 @@ struct GemmSm90Family {
     bool const a_k = c.a_major == Major::k, b_k = c.b_major == Major::k;
     bool const large = c.block_n == 256 && c.cluster_m == 2,
                medium = c.block_m == 128 && c.block_n == 128, small = c.block_m == 64;
-    if (c.in_parts) return c.a == DType::bf16 && c.block_n == (small ? 96 : 160);
+    if (c.in_parts)
+      return c.a == DType::bf16 &&
+             ((small && c.block_n == 96) || (c.block_m == 192 && c.block_n == 144) ||
+              (c.transposed && c.block_n == 160));
     if (c.a == DType::tf32) return c.out == DType::f32 && medium && !c.activates;
     if (c.a == DType::e4m3)
       return c.b == DType::e4m3

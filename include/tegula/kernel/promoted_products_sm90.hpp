@@ -45,10 +45,16 @@ template <class Kernel> class PromotedProductsSm90 {
                                       .share = Share::raked}>;
   /// Whether the columns of a tile may be of two blocks of B.
   static constexpr bool straddles = !column_scales && kScaleBlock % C.block_n != 0;
+  // Tiles begin at multiples of this, modulo 128, and so do the blocks of B in a tile. No tile has
+  // columns of three.
+  static constexpr int unit = C.block_n % 128 == 0  ? 128
+                              : C.block_n % 64 == 0 ? 64
+                              : C.block_n % 32 == 0 ? 32
+                                                    : 16;
   /// Steps that are one piece of code: of the most as many as there are, then of the fewer, then
   /// single ones. Where that code is there for each place at which blocks may meet, a piece of it
-  /// is shorter, for the instruction cache.
-  static constexpr int fewer_steps = 4,
+  /// is shorter, for the instruction cache, and shorter still where these places are many.
+  static constexpr int fewer_steps = straddles && unit < 32 ? 2 : 4,
                        most_steps = straddles || column_scales ? fewer_steps : 2 * fewer_steps;
   static_assert(StepValues::window % most_steps == 0);
 
@@ -94,12 +100,6 @@ template <class Kernel> class PromotedProductsSm90 {
   }
 
  private:
-  // Tiles begin at multiples of this, modulo 128, and so do the blocks of B in a tile. No tile has
-  // columns of three.
-  static constexpr int unit = C.block_n % 128 == 0  ? 128
-                              : C.block_n % 64 == 0 ? 64
-                              : C.block_n % 32 == 0 ? 32
-                                                    : 16;
   static_assert(column_scales || C.block_n <= kScaleBlock + unit);
 
   template <int Split>

@@ -81,6 +81,8 @@ struct PersistentTiles {
   int workers;
 
   TEGULA_DEVICE constexpr bool done() const { return index >= tiling.tiles; }
+  /// Whether no tile comes after the present one.
+  TEGULA_DEVICE constexpr bool is_last() const { return index >= tiling.tiles - workers; }
   TEGULA_DEVICE constexpr void next(int steps = 1) { index += steps * workers; }
 };
 

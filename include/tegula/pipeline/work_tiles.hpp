@@ -73,6 +73,8 @@ template <WorkTileSpec S> class WorkTileIterator {
   }
 
   TEGULA_DEVICE bool done() const { return tiles_.done(); }
+  /// Whether no tile comes after the present one.
+  TEGULA_DEVICE bool is_last() const { return tiles_.is_last(); }
   TEGULA_DEVICE bool narrow() const { return S.narrow_n > 0 && tiles_.tiling.narrow(tiles_.index); }
   /// Goes on by so many tiles. Where the tile lies is known after find(), which takes its time.
   TEGULA_DEVICE void next(int steps = 1) { tiles_.next(steps); }

@@ -27,6 +27,8 @@
 ///                                           has finished (programmatic dependent launch)
 ///   static constexpr bool cooperative;      whether all CTAs of a grid are resident at once
 ///                                           (cooperative launch)
+///   static constexpr bool concurrent;       whether CTAs wait, for a while, for others that may be
+///                                           resident at the same time
 ///   static constexpr bool cluster_launch_control;
 ///                                           whether clusters take over the work of others that
 ///                                           have not started (sm_100)
@@ -118,7 +120,8 @@ struct KernelForm {
   std::size_t storage_bytes, storage_alignment;  ///< of SharedStorage, also of an empty one
   Dim3 cluster = {};
   int min_ctas_per_sm = 1;
-  bool programmatic_dependent_launch = false, cooperative = false, cluster_launch_control = false;
+  bool programmatic_dependent_launch = false, cooperative = false, concurrent = false,
+       cluster_launch_control = false;
   Limits limits = {};
   void (*run)(void const* params, void* storage);
   void (*name_buffers)(void* storage, BufferNames&) = nullptr;
@@ -153,6 +156,7 @@ template <class Kernel> constexpr KernelForm form_of() {
   if constexpr (requires { Kernel::programmatic_dependent_launch; })
     form.programmatic_dependent_launch = Kernel::programmatic_dependent_launch;
   if constexpr (requires { Kernel::cooperative; }) form.cooperative = Kernel::cooperative;
+  if constexpr (requires { Kernel::concurrent; }) form.concurrent = Kernel::concurrent;
   if constexpr (requires { Kernel::cluster_launch_control; })
     form.cluster_launch_control = Kernel::cluster_launch_control;
   if constexpr (requires { Kernel::limits; }) form.limits = Kernel::limits;

@@ -127,6 +127,10 @@ struct KernelImage {
   /// All CTAs of the grid are resident at once, so that each may wait for any other: CUDA's
   /// cooperative launch. One that the simulated GPU has no room for is refused.
   bool cooperative = false;
+  /// CTAs wait, for a while, for others that may be resident at the same time, as on a GPU many
+  /// are: as many clusters as the host has room for run together, and the others follow them.
+  /// (Those of other kernels run for themselves, and atomics are in the order of their indices.)
+  bool concurrent = false;
   /// Clusters that run may take over the work of those that have not started: cluster launch
   /// control. A few run together, and the others wait for room.
   bool cluster_launch_control = false;

@@ -185,7 +185,8 @@ GemmChoice predict_parts(GemmArguments const& g, GemmSm90Config const& c, int pa
   double const late = model.late_loss * std::max(0.0, 1 - ahead);
 
   // The part of a full epilogue that this one is: by accumulators of a thread.
-  double const part = static_cast<double>(consumer_m(c)) * epilogue_n(c) / 128 / 128;
+  int const columns = c.in_parts ? c.block_n : epilogue_n(c);
+  double const part = static_cast<double>(consumer_m(c)) * columns / 128 / 128;
   double epilogue = model.least_epilogue_us + part * model.epilogue_us;
   if (c.transposed)
     epilogue += part * (c.store_buffers == 0 ? model.from_registers_us : model.transposed_us);
@@ -333,12 +334,16 @@ GemmChoice predict_parts(GemmArguments const& g, GemmSm90Config const& c, int pa
       result.launch + result.fill + std::max(consumed, loaded) + model.overlap_loss * hidden;
   result.epilogue = std::max(consumed, loaded) - std::max(result.tensor, fetched_in);
   if (parts > 1) {
-    // All parts leave their sums, and of each tile the last one takes the others'.
+    // All parts leave their sums. Each takes those of a share of the tile's pieces, or, where a CTA
+    // goes on with another tile, the last to arrive takes all.
+    int const pieces = consumer_m(c) / 64 * (c.block_n / epilogue_n(c)),
+              taken = waves > 1 ? pieces : static_cast<int>(ceil_div(pieces, parts));
     double const tile_bytes = 4.0 * c.block_m * c.block_n;
-    double const together =
-        model.parts_us +
-        tile_bytes * std::min(ctas, tiles * cluster_size(c)) / (model.store_tb_per_s * 1e6) +
-        (parts - 1) * (model.part_us + tile_bytes / model.parts_bytes_per_cycle / cycles_per_us);
+    double const together = model.parts_us + parts * model.part_us +
+                            tile_bytes *
+                                (1 / model.parts_stored_per_cycle +
+                                 parts * taken / (pieces * model.parts_taken_per_cycle)) /
+                                cycles_per_us;
     result.epilogue += together;
     result.total += together;
   }

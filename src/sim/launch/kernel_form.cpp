@@ -67,6 +67,7 @@ Report launch(Machine& machine, KernelForm const& form, Dim3 grid, void const* p
   image.min_ctas_per_sm = form.min_ctas_per_sm;
   image.programmatic_dependent_launch = form.programmatic_dependent_launch;
   image.cooperative = form.cooperative;
+  image.concurrent = form.concurrent;
   image.cluster_launch_control = form.cluster_launch_control;
   image.limits = form.limits;
   image.role = form.role;

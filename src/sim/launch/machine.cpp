@@ -201,6 +201,12 @@ void silence(Report& report, std::vector<Suppression> const& allow) {
 /// How many of the clusters run together; the others wait for room.
 std::int64_t resident_clusters(KernelImage const& kernel, Options const& options, bool stepped,
                                std::int64_t clusters) {
+  if (kernel.concurrent && !stepped) {
+    constexpr std::int64_t most_threads = 8 * 1024;  // their stacks and switches cost the host time
+    std::int64_t const in_cluster =
+        std::int64_t{1} * kernel.cluster.x * kernel.cluster.y * kernel.cluster.z;
+    return std::clamp<std::int64_t>(most_threads / (kernel.threads * in_cluster), 1, clusters);
+  }
   if (!kernel.cluster_launch_control) return clusters;
   // Few, so that there is something to take over in small problems, too; and of orders, which are
   // many, the fewest that differ by who takes it over.
@@ -264,7 +270,9 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
   // Where steps are decided, it is one when a cluster starts.
   PendingClusters pending(stepped ? 0 : resident, count);
   std::optional<Baton> baton;
-  if (kernel.cooperative || by_launches || (stepped && resident > 1)) baton.emplace(resident);
+  bool const follow = kernel.concurrent && !stepped;  // clusters, one another in a place
+  if (kernel.cooperative || by_launches || follow || (stepped && resident > 1))
+    baton.emplace(resident);
   if (explorer != nullptr && baton) explorer->share(*baton, by_launches ? &pending : nullptr);
   LaunchContext const launch{&kernel,
                              grid,
@@ -339,7 +347,7 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
         return explorer != nullptr ? explorer->launch(static_cast<int>(place)) : pending.take();
       };
       if (!by_launches || explorer == nullptr) run(place, place);
-      if (by_launches) {
+      if (by_launches || follow) {
         while (std::optional<std::int64_t> const index = next_there()) run(*index, place);
       }
       if (baton) baton->done(place, moved);
