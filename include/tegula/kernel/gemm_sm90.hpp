@@ -267,9 +267,9 @@ template <GemmSm90Config C> struct GemmSm90 {
 #pragma unroll 1
     while (!work.done()) {
       if constexpr (pingpong) order.enter(group);
-      bool const narrow = work.narrow();
       // Else the compiler keeps registers of the tile before while that is stored.
       if constexpr (in_parts) clear(tCrC);
+      bool const narrow = work.narrow();
       int const last = narrow ? mainloop<narrow_n>(smem, ring, state, steps, group, order, tCrC)
                               : mainloop<C.block_n>(smem, ring, state, steps, group, order, tCrC);
       if constexpr (!in_parts) work.find();  // while the tensor core finishes

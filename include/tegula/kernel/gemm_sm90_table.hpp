@@ -783,8 +783,7 @@ struct GemmSm90Family {
                medium = c.block_m == 128 && c.block_n == 128, small = c.block_m == 64;
     if (c.in_parts)
       return c.a == DType::bf16 &&
-             ((small && c.block_n == 96) || (c.block_m == 192 && c.block_n == 144) ||
-              (c.transposed && c.block_n == 160));
+             ((c.block_m == 192 && c.block_n == 144) || (c.transposed && c.block_n == 160));
     if (c.a == DType::tf32) return c.out == DType::f32 && medium && !c.activates;
     if (c.a == DType::e4m3)
       return c.b == DType::e4m3
