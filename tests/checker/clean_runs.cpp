@@ -65,7 +65,7 @@ void run_once(CorrectKernel const& kernel, sim::Options const& schedule, Results
     } else if (outcome.output != expected.output) {
       ++tally.unlike;
       note(tally, mutex, "output", "the output is not that of the first schedule", schedule);
-    } else if (counters_text(outcome.report) != expected.counters) {
+    } else if (counters_text(outcome.report, kernel.polls) != expected.counters) {
       ++tally.unlike;
       note(tally, mutex, "counters", "the counters are not those of the first schedule", schedule);
     }
@@ -82,7 +82,7 @@ void run_kernel(CorrectKernel const& kernel, std::vector<sim::Options> const& sc
   Results expected;
   try {
     Outcome const first = kernel.run(schedules.front());
-    expected = {first.output, counters_text(first.report)};
+    expected = {first.output, counters_text(first.report, kernel.polls)};
   } catch (std::exception const&) {  // it is run again below, and noted there
   }
   std::atomic<std::size_t> next = 0;

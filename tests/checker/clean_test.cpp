@@ -47,10 +47,11 @@ TEST_P(EveryCorrectKernel, IsCleanAndTheSameAtEverySchedule) {
     ASSERT_FALSE(outcome.output.empty());
     if (expected.empty()) {
       expected = outcome.output;
-      counters = counters_text(outcome.report);
+      counters = counters_text(outcome.report, kernel.polls);
     }
     ASSERT_EQ(outcome.output, expected) << "the schedule changed the output";
-    ASSERT_EQ(counters_text(outcome.report), counters) << "the schedule changed what is counted";
+    ASSERT_EQ(counters_text(outcome.report, kernel.polls), counters)
+        << "the schedule changed what is counted";
   }
 }
 

@@ -34,13 +34,15 @@ void add_gemm_sm80(std::vector<CorrectKernel>& all) {
 
 void add_gemm_sm90(std::vector<CorrectKernel>& all) {
   auto const add = [&](std::string name, GemmProblem const& p, Launch const& launch) {
-    all.push_back({"gemm_sm90", std::move(name), [p, launch](sim::Options const& options) {
+    all.push_back({"gemm_sm90", std::move(name),
+                   [p, launch](sim::Options const& options) {
                      return outcome_of([&](Outcome& outcome) {
                        Machine const machine = Machine::simulated(Arch::sm90, options);
                        outcome.output = run(machine, p, launch).d;
                        outcome.report = *machine.last_report();
                      });
-                   }});
+                   },
+                   table()[static_cast<std::size_t>(launch.configuration)].in_parts});
   };
   for (std::size_t i = 0; i < table().size(); ++i) {
     GemmSm90Config const& c = table()[i];
@@ -179,7 +181,8 @@ void add_forms(std::vector<CorrectKernel>& all) {
                        outcome.output = std::move(result.d);
                        outcome.report = std::move(result.report);
                      });
-                   }});
+                   },
+                   c.in_parts});
   }
 }
 

@@ -25,6 +25,7 @@ struct CorrectKernel {
   std::string name;         ///< within the family
   /// Runs it on a machine of its own. CheckError is caught; any other exception is passed on.
   std::function<Outcome(sim::Options const&)> run;
+  bool polls = false;  ///< a schedule decides how often it polls by atomics
 };
 
 /// All of them, family by family.

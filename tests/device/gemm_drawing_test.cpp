@@ -144,16 +144,16 @@ TEST(GemmCommand, DrawsTheTilesOfARun) {
 TEST(GemmCommand, DrawsThePartsOfK) {
   Scratch const scratch;
   json const chosen = run_json(
-      "gemm --m 300 --n 200 --batch 2 --k 1024 --trans-b --tile 64x96 --cluster 4x1 "
+      "gemm --m 300 --n 200 --batch 2 --k 1024 --trans-b --tile 192x144 "
       "--split-k 3 --explain --draw-tiles " +
       scratch.path("t.svg"))["chosen"];
   EXPECT_EQ(chosen["parts"], 3);
-  EXPECT_EQ(chosen["tiles"], 4 * 2 * 3 * 2) << "CTAs' tiles";
+  EXPECT_EQ(chosen["tiles"], 2 * 2 * 3 * 2);
   std::string const svg = tegula::testing::contents(scratch.path("t.svg"));
-  EXPECT_THAT(svg, HasSubstr("D of 300 x 200 x 2: 6 tiles for each of 3 parts of k"));
+  EXPECT_THAT(svg, HasSubstr("D of 300 x 200 x 2: 4 tiles for each of 3 parts of k"));
   std::set<std::tuple<int, int, int, int>> drawn;
   for (DrawnTile const& t : drawn_tiles(svg)) drawn.emplace(t.batch, t.part, t.row, t.column);
-  EXPECT_EQ(drawn.size(), 2u * 3 * 2 * 3);
+  EXPECT_EQ(drawn.size(), 2u * 3 * 2 * 2);
 }
 
 // docs/images/tiles_*.svg are what the page's commands draw.

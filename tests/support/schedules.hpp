@@ -34,11 +34,12 @@ inline std::vector<sim::Options> every_schedule(std::uint64_t seeds, sim::Option
 }
 
 /// What was counted, a line of text for each line of the kernel and instruction: the same at every
-/// schedule, for kernels that do not poll.
-inline std::string counters_text(sim::Report const& report) {
+/// schedule, but for the atomics and fences of a kernel that `polls`, which are left out.
+inline std::string counters_text(sim::Report const& report, bool polls = false) {
   std::string text;
   for (sim::LineCounters const& c : report.lines) {
     if (c.instruction == "mbarrier.try_wait") continue;  // it may end too early, and is tried again
+    if (polls && (c.instruction == "atom" || c.instruction == "fence")) continue;
     text += std::string(c.where.file) + ":" + std::to_string(c.where.line) + " " + c.instruction;
     for (std::int64_t const count :
          {c.instructions, c.fused_multiply_adds, c.shared_bytes, c.shared_wavefronts,

@@ -588,7 +588,8 @@ inline constexpr GemmSm90Config filling_tiles[] = {
      .store_buffers = 0,
      .transposed = true}};
 
-/// Of both, for a long K and few tiles: any number of clusters share a tile (decision 172).
+/// Of both, for a long K and few tiles: any number of clusters share a tile
+/// (decisions 172 and 180).
 inline constexpr GemmSm90Config tiles_in_parts[] = {
     {.block_m = 128,
      .block_n = 256,
@@ -642,9 +643,7 @@ inline constexpr GemmSm90Config tiles_in_parts[] = {
      .cluster_n = 2,
      .in_parts = true,
      .store_buffers = 0,
-     .transposed = true}};
-/// Likewise, larger ones: a part's clusters finish a share of the tile each (decision 180).
-inline constexpr GemmSm90Config large_tiles_in_parts[] = {
+     .transposed = true},
     {.block_m = 192,
      .block_n = 96,
      .schedule = Schedule::cooperative,
@@ -753,10 +752,6 @@ template <class Add> constexpr void list_gemm_sm90(Add add) {
   for (GemmSm90Config tile : tiles_in_parts) add(typed(tile, DType::e4m3, DType::e4m3, bf16));
   for (GemmSm90Config tile : {large_tile, small_tile})
     add(typed(tile, DType::e4m3, DType::e4m3, bf16));
-  for (GemmSm90Config tile : large_tiles_in_parts) {
-    for (DType t : {bf16, f16}) add(typed(tile, t, t, t));
-    add(typed(tile, DType::e4m3, DType::e4m3, bf16));
-  }
 }
 
 constexpr auto gemm_sm90_table() {
