@@ -202,7 +202,8 @@ void silence(Report& report, std::vector<Suppression> const& allow) {
 std::int64_t resident_clusters(KernelImage const& kernel, Options const& options, bool stepped,
                                std::int64_t clusters) {
   if (kernel.concurrent && !stepped) {
-    constexpr std::int64_t most_threads = 12 * 1024;  // their stacks and switches cost the host time
+    constexpr std::int64_t most_threads =
+        12 * 1024;  // their stacks and switches cost the host time
     std::int64_t const in_cluster =
         std::int64_t{1} * kernel.cluster.x * kernel.cluster.y * kernel.cluster.z;
     return std::clamp<std::int64_t>(most_threads / (kernel.threads * in_cluster), 1, clusters);
