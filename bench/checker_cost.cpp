@@ -153,7 +153,7 @@ Case gemm_sm90_case(Schedule schedule, int cluster_m, int split_k, int k) {
     return c.a == DType::bf16 && c.b == DType::bf16 && c.out == DType::bf16 &&
            c.a_major == Major::k && c.b_major == Major::k && !c.activates &&
            c.schedule == schedule && c.cluster_m == cluster_m && c.cluster_n == 1 &&
-           c.split_k == split_k;
+           c.split_k == split_k && !c.in_parts;
   });
   if (at == table.end())
     throw std::logic_error("gemm_sm90's table has no such configuration: choose another one");
