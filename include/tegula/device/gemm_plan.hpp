@@ -79,10 +79,10 @@ struct GemmSm90CostModel {
   double reduction_cooperative_us = 0.5;  ///< more, where consumers share a tile
   double relaunch_us = 1.25;              ///< more, for each further wave of such clusters
   // K in parts, whose sums meet in a workspace.
-  double parts_us = 2.3;               ///< from a part's sums to all parts' arrival, and more, ...
-  double part_us = 0.05;               ///< ... for each part
-  double parts_stored_per_cycle = 32;  ///< bytes of sums that one SM leaves, ...
-  double parts_taken_per_cycle = 80;   ///< ... and takes of those of all parts
+  double parts_us = 2.3;               ///< from a part's sums to the arrival of all parts
+  double part_us = 0.05;               ///< more for each part
+  double parts_stored_per_cycle = 32;  ///< bytes of sums that one SM leaves
+  double parts_taken_per_cycle = 80;   ///< bytes of all parts' sums that one SM takes
   // Tiles of two widths, which share fewer operands with their neighbours.
   /// of the tensor cores' time, that memory may take at most
   double fitted_dram_cooperative = 0.455;

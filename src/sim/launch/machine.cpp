@@ -201,9 +201,9 @@ void silence(Report& report, std::vector<Suppression> const& allow) {
 /// How many of the clusters run together; the others wait for room.
 std::int64_t resident_clusters(KernelImage const& kernel, Options const& options, bool stepped,
                                std::int64_t clusters) {
-  if (kernel.concurrent && !stepped) {
-    constexpr std::int64_t most_threads =
-        12 * 1024;  // their stacks and switches cost the host time
+  if (kernel.concurrent && !kernel.cooperative && !kernel.cluster_launch_control && !stepped) {
+    // Their stacks and switches cost the host time.
+    constexpr std::int64_t most_threads = 12 * 1024;
     std::int64_t const in_cluster =
         std::int64_t{1} * kernel.cluster.x * kernel.cluster.y * kernel.cluster.z;
     return std::clamp<std::int64_t>(most_threads / (kernel.threads * in_cluster), 1, clusters);
