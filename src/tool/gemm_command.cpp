@@ -283,10 +283,6 @@ void run_grouped(GemmOptions const& o) {
   std::pair<int, int> tile, cluster{1, 1};
   if (c.tile) tile = extents("--tile", *c.tile);
   if (c.cluster) cluster = extents("--cluster", *c.cluster);
-  if (cluster.first != 1)
-    throw argument_error(fmt::format(
-        "--cluster is {}; with --scales or --groups a cluster has one tile along m: 1x2.",
-        *c.cluster));
   GroupedGemmCommand command{.machine = o.machine,
                              .scales = o.scales,
                              .grouping = o.grouping,
@@ -310,7 +306,7 @@ void run_grouped(GemmOptions const& o) {
                                        {"--cluster", c.cluster.value_or("")},
                                        {"--split-k", text_of(c.split_k)}}};
   if (c.tile) command.block_m = tile.first, command.block_n = tile.second;
-  if (c.cluster) command.cluster_n = cluster.second;
+  if (c.cluster) command.cluster_m = cluster.first, command.cluster_n = cluster.second;
   run_grouped_gemm(command);
 }
 

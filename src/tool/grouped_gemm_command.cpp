@@ -193,6 +193,7 @@ GroupedGemmConstraints constraints(GroupedGemmCommand const& c) {
   return {.configuration = c.configuration,
           .block_m = c.block_m,
           .block_n = c.block_n,
+          .cluster_m = c.cluster_m,
           .cluster_n = c.cluster_n,
           .split_k = c.split_k};
 }

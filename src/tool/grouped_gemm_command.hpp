@@ -19,7 +19,7 @@ struct GroupedGemmCommand {
   std::string output;
   int repeat = 1;
   bool json = false, lines = false, explain = false;
-  std::optional<int> configuration, split_k, block_m, block_n, cluster_n;
+  std::optional<int> configuration, split_k, block_m, block_n, cluster_m, cluster_n;
   Asked asked;  ///< the options of the choice, as they were given
 };
 

@@ -75,9 +75,9 @@ TEST_F(GroupedGemmOnGpu, GivesTheSimulatedBits) {
                      .in_b = c.b,
                      .out = c.out,
                      .scales = c.scales,
-                     .sizes = {c.block_m + 3, 0, 5, 70},
-                     .m = c.block_m + 9,
-                     .n = c.block_n * c.cluster_n + 13,
+                     .sizes = {cluster_rows(c) + 3, 0, 5, 70},
+                     .m = cluster_rows(c) + 9,
+                     .n = cluster_columns(c) + 13,
                      .k = 3 * block_k(c) + 5,
                      .c = i % 2 == 0,
                      .constraints = {.configuration = i, .clusters = 3}};

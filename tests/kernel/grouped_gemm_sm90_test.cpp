@@ -26,7 +26,7 @@ class EveryGroupedConfiguration : public testing::TestWithParam<int> {
   Machine const machine = test_machine();
   GroupedGemmSm90Config const& c = configuration(grouped_gemm_sm90, GetParam());
   GroupedProblem const p = problem_for(GetParam());
-  GroupedTile const tile = {c.block_m, c.block_n* c.cluster_n, block_k(c), stages(c)};
+  GroupedTile const tile = {cluster_rows(c), cluster_columns(c), block_k(c), stages(c)};
 };
 INSTANTIATE_TEST_SUITE_P(GroupedGemm, EveryGroupedConfiguration,
                          testing::Range(0,
@@ -38,6 +38,14 @@ TEST_P(EveryGroupedConfiguration, OverTheEdgesOfItsTiles) {
 }
 TEST_P(EveryGroupedConfiguration, OfAlignedRowsOntoC) { expect_right_onto_c(machine, p, tile); }
 TEST_P(EveryGroupedConfiguration, OfGroupsOfRows) { expect_right_of_rows(machine, p, tile); }
+// More steps than a warp holds scales for; and the second tile begins at another stage of the ring
+// than the first.
+TEST_P(EveryGroupedConfiguration, OfManySteps) {
+  if (c.scales == Scales::none) GTEST_SKIP() << "it has no scales";
+  GroupedProblem many = p;
+  many.m = 9, many.n = tile.n + 8, many.k = 37 * tile.k + 16, many.constraints.clusters = 1;
+  expect_right(machine, many);
+}
 TEST_P(EveryGroupedConfiguration, OfGroupsOfK) {
   if (!computes_groups_of_k(c)) GTEST_SKIP() << "it computes no groups of k";
   expect_right_of_k(machine, p, tile);

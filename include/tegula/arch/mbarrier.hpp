@@ -237,6 +237,13 @@ requires WaitOrder<O, S> TEGULA_DEVICE bool mbarrier_try_wait_parity(
 #endif
 }
 
+namespace detail {
+/// For how long a thread that waits is at most suspended before it asks again: 10 ms, much longer
+/// than any wait. Without it the hardware sets a shorter time, and warps that ask again and again
+/// take issue slots from those that work.
+inline constexpr int kSuspendNanoseconds = 10'000'000;
+}  // namespace detail
+
 /// Waits until the phase of the given parity (0 or 1) is complete, where it is the current phase or
 /// the one before. (Of a barrier just initialized, the phase before counts as complete: waiting for
 /// parity 1 returns at once.) As the two above do, it acquires at the scope of the CTA unless told
@@ -251,11 +258,12 @@ requires WaitOrder<O, S> TEGULA_DEVICE void mbarrier_wait_parity(
       "{\n"
       ".reg .pred p;\n"
       "wait:\n"
-      "mbarrier.try_wait.parity%2%3.shared::cta.b64 p, [%0], %1;\n"
+      "mbarrier.try_wait.parity%2%3.shared::cta.b64 p, [%0], %1, %4;\n"
       "@!p bra wait;\n"
       "}"
       :
-      : "r"(mbarrier), "r"(parity), "C"(detail::OrderText<O>::text), "C"(detail::ScopeText<S>::text)
+      : "r"(mbarrier), "r"(parity), "C"(detail::OrderText<O>::text),
+        "C"(detail::ScopeText<S>::text), "n"(detail::kSuspendNanoseconds)
       : "memory");
 #else
   sim::mbarrier_wait_parity(mbarrier, parity, O, S, where);

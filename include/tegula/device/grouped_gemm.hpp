@@ -129,7 +129,7 @@ struct GroupedGemmChoice {
 /// What a caller wants to decide for itself; the rest is chosen.
 struct GroupedGemmConstraints {
   std::optional<int> configuration;  ///< its number
-  std::optional<int> block_m, block_n, cluster_n, split_k;
+  std::optional<int> block_m, block_n, cluster_m, cluster_n, split_k;
   std::optional<int> band;
   std::optional<int> clusters;
 };

@@ -57,7 +57,7 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
   static constexpr int min_ctas_per_sm = C.min_ctas_per_sm;
   static constexpr bool programmatic_dependent_launch = true;  // by griddepcontrol_wait
   static constexpr Dim3 cluster = {cluster_size(C), 1, 1};
-  static constexpr int peers = C.cluster_n;  // CTAs that share A
+  static constexpr int peers = C.cluster_m * C.cluster_n;  // CTAs that share A or B
   static constexpr int stages = tegula::stages(C);
   static constexpr int bytes = stage_bytes(C);
   static constexpr int block_k = tegula::block_k(C);
@@ -70,6 +70,7 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
   static constexpr bool k_groups = computes_groups_of_k(C);
   static_assert(stages >= 2 && C.block_m % wave_m == 0 && C.block_n % 16 == 0);
   static_assert(!column_scales || C.block_n % 32 == 0, "scales of B of a stage begin at 128 bytes");
+  static_assert(C.cluster_m == 1 || C.cluster_n == 1, "a cluster shares one operand");
   static_assert(!split || (peers == 1 && waves == 1), "the CTAs of a cluster share one tile's K");
   static_assert(!scaled || block_k == kScaleBlock, "a stage's elements of a row share a scale");
 
@@ -83,8 +84,8 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
   struct NoScales {};
   using ScalesA = std::conditional_t<scaled, ScaleTile<waves * scale_slot>, NoScales>;
   using ScalesB = std::conditional_t<column_scales, ScaleTile<C.block_n>, NoScales>;
-  using Ring = TmaPipeline<stages, warps, peers>;
-  using WorkTiles = GroupTileIterator<C.block_m>;
+  using Ring = TmaPipeline<stages, warps, C.cluster_m, C.cluster_n>;
+  using WorkTiles = GroupTileIterator<cluster_rows(C)>;
   /// What the producer tells the consumers of a tile.
   struct Told {
     GroupTile tile;
@@ -178,7 +179,7 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
     griddepcontrol_wait();  // the launch before this one has written A, B, C, scales and groups
     WorkTiles work = warp == 0 ? work_of(p) : WorkTiles::none(p.tiles);
     // What TMA loads first is on its way from memory to L2 while the cluster meets.
-    if (warp == 0 && !work.done() && warp::elect_one()) prefetch_first(p, work.tile);
+    if (warp == 0 && !work.done() && warp::elect_one()) prefetch_first(p, own(work.tile));
     meet_cluster();  // the barriers are known to all who use them, in every CTA
 
     if (warp / 4 != 0) {
@@ -198,10 +199,17 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
   TEGULA_DEVICE static WorkTiles work_of(Params const& p) {
     return WorkTiles{p.tiles, static_cast<int>(block_idx().x / cluster.x), p.clusters};
   }
-  TEGULA_DEVICE static int rank() { return peers > 1 ? cluster_cta_rank() : 0; }
+  /// Which of the CTAs that share B this is, and which of those that share A.
+  TEGULA_DEVICE static int rank_m() { return C.cluster_m > 1 ? cluster_cta_rank() : 0; }
+  TEGULA_DEVICE static int rank_n() { return C.cluster_n > 1 ? cluster_cta_rank() : 0; }
+  /// The CTA's rows of a cluster's tile: maybe none that are the group's.
+  TEGULA_DEVICE static GroupTile own(GroupTile tile) {
+    tile.m += rank_m() * C.block_m;
+    return tile;
+  }
   /// The first column of the CTA's tile.
   TEGULA_DEVICE static int first_column(GroupTile const& tile) {
-    return (tile.n * peers + rank()) * C.block_n;
+    return (tile.n * C.cluster_n + rank_n()) * C.block_n;
   }
   /// Whether TMA can load the group's columns: they begin at a multiple of 16 bytes.
   TEGULA_DEVICE static bool addressable(GroupTile const& tile) {
@@ -230,10 +238,11 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
     typename Ring::State state;
     Tiles tiles{smem.tiles};
     for (; !work.done(); work.next()) {
-      Steps const steps = steps_of(work.tile);
+      GroupTile const tile = own(work.tile);
+      Steps const steps = steps_of(tile);
       if (warp::elect_one()) {
-        tiles.put({.tile = work.tile});
-        fetch(p, smem, ring, state, work.tile, steps);
+        tiles.put({.tile = tile});
+        fetch(p, smem, ring, state, tile, steps);
       }
       state.advance(steps.count());
       warp::sync();
@@ -262,12 +271,16 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
     return p.tiles.grouping == Grouping::k ? 0 : tile.group;
   }
 
+  /// What an operand's part that this CTA loads comes by: that of the peers that share it.
+  TEGULA_DEVICE static CopyA copy_a() { return {rank_n()}; }
+  TEGULA_DEVICE static CopyB copy_b() { return {rank_m()}; }
+
   /// What the producer loads first, into L2.
   TEGULA_DEVICE static void prefetch_first(Params const& p, GroupTile const& tile) {
     Steps const steps = steps_of(tile);
     if (steps.count() == 0) return;
-    prefetch(CopyB{}, tiles_of_b(p, tile)(_, _, steps.first));
-    prefetch(CopyA{rank()}, tiles_of_a(p, tile)(_, _, steps.first));
+    prefetch(copy_b(), tiles_of_b(p, tile)(_, _, steps.first));
+    prefetch(copy_a(), tiles_of_a(p, tile)(_, _, steps.first));
   }
 
   /// Has TMA load a tile's operands, step by step.
@@ -276,14 +289,15 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
     int const n = first_column(tile), group = group_of_b(p, tile);
     auto const gA = tiles_of_a(p, tile);
     auto const gB = tiles_of_b(p, tile);
-    CopyA const g2sA{rank()};
+    CopyA const g2sA = copy_a();
+    CopyB const g2sB = copy_b();
     auto const sA = tensor(smem.a);  // (block_m, block_k, stages)
     auto const sB = tensor(smem.b);  // (block_n, block_k, stages)
 #pragma unroll 1
     for (int k = steps.first; k < steps.last; ++k) {
       SharedAddr const full = ring.acquire(state, bytes);
       copy(g2sA, gA(_, _, k), sA(_, _, state.stage), full);
-      copy(CopyB{}, gB(_, _, k), sB(_, _, state.stage), full);
+      copy(g2sB, gB(_, _, k), sB(_, _, state.stage), full);
       int const block = tile.k_block + k;
       if constexpr (scaled) {
 #pragma unroll
@@ -309,7 +323,8 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
     Tiles tiles{smem.tiles};
     End end{p, smem, thread};
     Told told = next_of(tiles);
-    auto scales = products.scales_of(told.tile, first_column(told.tile), steps_of(told.tile));
+    auto scales =
+        products.scales_of(told.tile, first_column(told.tile), steps_of(told.tile), state);
 #pragma unroll 1
     while (!is_end(told)) {
       GroupTile const tile = told.tile;
@@ -317,7 +332,7 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
       accumulate(ring, state, products, tile, scales, computes_rows(p, tile, group), tCrC);
       // Asked for before the store, under which they come from L2 or memory.
       told = next_of(tiles);
-      scales = products.scales_of(told.tile, first_column(told.tile), steps_of(told.tile));
+      scales = products.scales_of(told.tile, first_column(told.tile), steps_of(told.tile), state);
       end.store(tCrC, tile);
     }
     end.drain();
@@ -332,9 +347,9 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
   /// A vote: so the compiler knows that all lanes agree, and what follows from that.
   TEGULA_DEVICE static bool is_end(Told const& told) { return warp::any(told.is_end != 0); }
 
-  /// Whether a consumer multiplies: where any of its rows of the tile are the group's. (By
-  /// multicast its rows come as a copy of their own, which somebody must read; and at the end of a
-  /// group of k both consumers clear a stage.)
+  /// Whether a consumer multiplies: where any of its rows of the tile are the group's. (What comes
+  /// by multicast is a copy of the CTA's own, which somebody must read; and at the end of a group
+  /// of k both consumers clear a stage.)
   TEGULA_DEVICE static bool computes_rows(Params const& p, GroupTile const& tile, int consumer) {
     if (peers > 1 || (k_groups && p.tiles.grouping == Grouping::k)) return true;
     return tile.m + kWgmmaM * consumer < tile.m_end;

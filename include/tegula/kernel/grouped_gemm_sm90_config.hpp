@@ -26,9 +26,9 @@ enum class Scales : std::uint8_t {
 
 /// One configuration of the grouped GEMM: D = A B^T + C, A and B K-major, of which each group has a
 /// part. Each of one (block_m 64) or two consumer warpgroups computes block_m / consumers rows of a
-/// tile, 64 at a time; K is walked 128 bytes at a time. The CTAs of a cluster compute tiles beside
-/// each other along N, which read the same rows of A, and so are of one group: it comes to them by
-/// multicast.
+/// tile, 64 at a time; K is walked 128 bytes at a time. The CTAs of a cluster compute tiles of one
+/// group beside each other: along N, of which all read the same rows of A, or along M, of which all
+/// read the same of B. That comes to them by multicast.
 ///
 /// With split_k > 1 the CTAs of a cluster compute one tile instead: each has a share of the steps
 /// of K and stages of its own, and finishes a share of the columns.
@@ -39,6 +39,7 @@ struct GroupedGemmSm90Config {
   Scales scales = Scales::rows_by_blocks;
   int block_m = 128;
   int block_n = 128;
+  int cluster_m = 1;
   int cluster_n = 1;
   int split_k = 1;
   int min_ctas_per_sm = 1;  ///< 2: one's products lie under the other's promotion
@@ -49,7 +50,7 @@ struct GroupedGemmSm90Config {
 /// Whether there may be groups of k: not where 128 rows of B share a scale, which are weights; and
 /// not in a cluster, whose CTAs load to a stage that another one has cleared behind a group's end.
 constexpr bool computes_groups_of_k(GroupedGemmSm90Config const& c) {
-  return c.scales != Scales::rows_by_blocks && c.cluster_n == 1;
+  return c.scales != Scales::rows_by_blocks && c.cluster_m == 1 && c.cluster_n == 1;
 }
 
 constexpr int consumers(GroupedGemmSm90Config const& c) { return c.block_m == kWgmmaM ? 1 : 2; }
@@ -66,7 +67,12 @@ constexpr int partials(GroupedGemmSm90Config const& c) {
   return consumers(c) == 1 && c.scales == Scales::rows_by_blocks && 3 * registers <= most ? 2 : 1;
 }
 /// CTAs of a cluster.
-constexpr int cluster_size(GroupedGemmSm90Config const& c) { return c.cluster_n * c.split_k; }
+constexpr int cluster_size(GroupedGemmSm90Config const& c) {
+  return c.cluster_m * c.cluster_n * c.split_k;
+}
+/// Rows and columns of D that a cluster computes of a tile.
+constexpr int cluster_rows(GroupedGemmSm90Config const& c) { return c.block_m * c.cluster_m; }
+constexpr int cluster_columns(GroupedGemmSm90Config const& c) { return c.block_n * c.cluster_n; }
 /// Columns of D that a CTA finishes.
 constexpr int epilogue_n(GroupedGemmSm90Config const& c) { return c.block_n / c.split_k; }
 /// Elements of K in a stage: 128 bytes of a row; with scales, what shares one.
@@ -82,7 +88,9 @@ constexpr OperandTile b_tile(GroupedGemmSm90Config const& c, int stages = 1) {
 constexpr TmaBoxes a_fetch(GroupedGemmSm90Config const& c) {
   return tma_boxes(a_tile(c), c.cluster_n);
 }
-constexpr TmaBoxes b_fetch(GroupedGemmSm90Config const& c) { return tma_boxes(b_tile(c)); }
+constexpr TmaBoxes b_fetch(GroupedGemmSm90Config const& c) {
+  return tma_boxes(b_tile(c), c.cluster_m);
+}
 /// Scales of a stage. Of A one for each row, wave by wave: a box of them begins at a multiple of
 /// four rows, so it has four more than the wave, and lies in a slot of whole 128 bytes. Of B, where
 /// its rows have their own, one for each.

@@ -30,6 +30,9 @@ inline constexpr GroupedGemmSm90Config scaled_tiles[] = {
     {.block_m = 64, .block_n = 96},
     {.block_m = 64, .block_n = 64},
     {.block_m = 64, .block_n = 32},
+    {.block_m = 128, .block_n = 192, .cluster_n = 2},
+    {.block_m = 128, .block_n = 192, .cluster_m = 2},
+    {.block_m = 64, .block_n = 128, .cluster_m = 2},
 };
 /// ... and for problems of few tiles: two CTAs an SM, and shares of K, so that several walk a long
 /// K at a time. Each was the fastest of the table at a problem of DeepGEMM's list (H200).
@@ -89,14 +92,18 @@ struct GroupedGemmSm90Family {
   template <Config C> using Kernel = GroupedGemmSm90<C>;
   static constexpr auto table = detail::grouped_gemm_sm90_table();
 
-  /// e4m3 with scales in every tile, two of those that share K, and of every kind into f32; bf16
-  /// with and without a cluster, and into f32; one of every other type.
+  /// e4m3 with scales in every tile, two of those in clusters and two of those that share K, and of
+  /// every kind into f32; bf16 with and without a cluster, and into f32; one of every other type.
   static constexpr bool is_representative(Config const& c) {
-    bool const tile = c.block_m == 128 && c.block_n == 128 && c.cluster_n == 1;
+    bool const alone = c.cluster_m == 1 && c.cluster_n == 1;
+    bool const tile = c.block_m == 128 && c.block_n == 128 && alone;
     if (c.a == DType::e5m2) return c.scales == Scales::rows_by_blocks && c.out == DType::bf16;
     if (c.split_k > 1 || c.min_ctas_per_sm > 1) return c.split_k == 4 || c.block_m == 128;
     if (c.scales == Scales::rows_by_rows) return c.out == DType::f32;
-    if (c.scales == Scales::rows_by_blocks) return c.out == DType::bf16 || tile;
+    if (c.scales == Scales::rows_by_blocks)
+      return c.out == DType::bf16
+                 ? alone || c.block_m == 256 || (c.block_n == 192 && c.cluster_m == 2)
+                 : tile;
     if (c.a == DType::f16) return c.block_m == 64;
     return c.out == DType::bf16 || tile;
   }

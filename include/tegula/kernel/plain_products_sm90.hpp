@@ -24,7 +24,9 @@ template <class Kernel> class PlainProductsSm90 {
       : p_(params), smem_(storage), ring_(ring), thread_(thread) {}
 
   struct Scales {};
-  TEGULA_DEVICE Scales scales_of(GroupTile const&, int, Steps) const { return {}; }
+  TEGULA_DEVICE Scales scales_of(GroupTile const&, int, Steps, auto const& /*state*/) const {
+    return {};
+  }
 
   /// tCrC = A B^T over the steps, a stage of the ring each; left as it is where there is none.
   TEGULA_DEVICE void add_to(Accumulator (&tCrC)[waves], typename Ring::State& state,

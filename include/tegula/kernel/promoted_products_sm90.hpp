@@ -51,12 +51,25 @@ template <class Kernel> class PromotedProductsSm90 {
                               : C.block_n % 64 == 0 ? 64
                               : C.block_n % 32 == 0 ? 32
                                                     : 16;
-  /// Steps that are one piece of code: of the most as many as there are, then of the fewer, then
-  /// single ones. Where that code is there for each place at which blocks may meet, a piece of it
-  /// is shorter, for the instruction cache, and shorter still where these places are many.
-  static constexpr int fewer_steps = straddles && unit < 32 ? 2 : 4,
-                       most_steps = straddles || column_scales ? fewer_steps : 2 * fewer_steps;
-  static_assert(StepValues::window % most_steps == 0);
+  static constexpr int stages = Kernel::stages;
+  /// Whether pieces of code of several steps are whole rounds of the ring, which begin at stage 0:
+  /// so the compiler knows all addresses of a piece, and nothing that depends on the stage stands
+  /// between the wait for it and its products. Single steps lead up to stage 0. Not where these
+  /// cost more: one consumer alone has two products in flight, which the end of a piece interrupts;
+  /// and tiles of two waves have a ring of three stages, of which two steps of three would be
+  /// single.
+  static constexpr bool by_rounds =
+      partials == 1 && waves == 1 && stages <= 8 && !(straddles && unit < 32);
+  /// Steps that are one piece of code: the most, the fewer, or single ones. Where that code is
+  /// there for each place at which blocks may meet, a piece of it is shorter, for the instruction
+  /// cache, and shorter still where these places are many.
+  static constexpr int fewer_steps = by_rounds                ? stages
+                                     : straddles && unit < 32 ? 2
+                                                              : 4,
+                       most_steps = straddles || column_scales || (by_rounds && stages > 4)
+                                        ? fewer_steps
+                                        : 2 * fewer_steps;
+  static constexpr int window = kWarpSize / most_steps * most_steps;
 
  public:
   TEGULA_DEVICE PromotedProductsSm90(Params const& params, Storage& storage, Ring const& ring,
@@ -76,20 +89,22 @@ template <class Kernel> class PromotedProductsSm90 {
   /// B's scales of a tile, where its rows share them: those of its first block of columns, and of
   /// the next where it may be of two. They are on their way from memory.
   struct Scales {
-    StepValues first, second;
+    StepValues<window> first, second;
   };
-  TEGULA_DEVICE Scales scales_of(GroupTile const& tile, int n, Steps steps) const {
+  TEGULA_DEVICE Scales scales_of(GroupTile const& tile, int n, Steps steps,
+                                 typename Ring::State const& state) const {
     Scales result;
     if constexpr (!column_scales) {
       float const* const of_tile = first_scale(tile, n) + steps.first;
-      result.first = {of_tile, steps.count()};
-      if constexpr (straddles) result.second = {of_tile + next_block(n), steps.count()};
+      int const skipped = steps_before(state);
+      result.first = {of_tile, steps.count(), skipped};
+      if constexpr (straddles) result.second = {of_tile + next_block(n), steps.count(), skipped};
     }
     return result;
   }
 
   /// tCrC += the sum over the steps of the scaled product of each, promoted to f32 one by one, of a
-  /// tile whose first column is n. `scales`: scales_of(tile, n, steps).
+  /// tile whose first column is n. `scales`: scales_of(tile, n, steps, state).
   TEGULA_DEVICE void add_to(Accumulator (&tCrC)[waves], typename Ring::State& state,
                             GroupTile const& tile, int n, Steps steps, Scales const& scales) const {
     if constexpr (!straddles) {
@@ -122,7 +137,10 @@ template <class Kernel> class PromotedProductsSm90 {
   TEGULA_DEVICE void promote_steps(Accumulator (&tCrC)[waves], typename Ring::State& state,
                                    GroupTile const& tile, Steps steps, Scales const& scales) const {
     SharedAddr const scales_a = scales_a_ + 4 * (tile.m % 4);
-    StepValues first_block = scales.first, second_block = scales.second;
+    StepValues<window> first_block = scales.first, second_block = scales.second;
+    int at = steps_before(state);  // the step of the window
+    if constexpr (by_rounds && !column_scales) first_block.advance(at);
+    if constexpr (by_rounds && Split < C.block_n) second_block.advance(at);
 
     // What is in the tensor core, or comes from there: the partial sums of a wave, and their
     // scales.
@@ -149,21 +167,34 @@ template <class Kernel> class PromotedProductsSm90 {
       wgmma_commit_group();
       if (wave + 1 == waves) state.next();
     };
-    // B's scales of a step, by shuffles: asked for under the promotion of the step before.
+    // B's scales of a step of a piece, by shuffles: asked for under the promotion of the step
+    // before.
     auto const block_scales = [&](int step) {
       ScalePair result;
-      if constexpr (!column_scales) result.first = first_block.of(step - steps.first);
-      if constexpr (Split < C.block_n) result.second = second_block.of(step - steps.first);
+      if constexpr (!column_scales) result.first = first_block.of(step);
+      if constexpr (Split < C.block_n) result.second = second_block.of(step);
       return result;
     };
+    auto const next_scales = [&](int count) {
+      at += count;
+      if (at == window) {
+        at = 0;
+        if constexpr (!column_scales) first_block.next();
+        if constexpr (Split < C.block_n) second_block.next();
+      } else {
+        if constexpr (!column_scales) first_block.advance(count);
+        if constexpr (Split < C.block_n) second_block.advance(count);
+      }
+    };
     // Several steps as one piece of code, at whose end the tensor core is empty.
-    auto const promote_piece = [&](int first, auto steps_of_piece) {
-      constexpr int products = waves * decltype(steps_of_piece)::value;
-      ScalePair of_b = block_scales(first);
+    auto const promote_piece = [&](auto steps_of_piece) {
+      constexpr int count = decltype(steps_of_piece)::value, products = waves * count;
+      if constexpr (by_rounds && count > 1) state.stage = read = 0;  // as they are
+      ScalePair of_b = block_scales(0);
       issue(0, 0, true);
 #pragma unroll
       for (int i = 0; i < products; ++i) {
-        int const step = first + i / waves, wave = i % waves, from = i % partials;
+        int const step = i / waves, wave = i % waves, from = i % partials;
         bool const more = i + 1 < products, last_wave = wave + 1 == waves;
         int const next_wave = (i + 1) % waves;
         if (partials > 1 && more) issue(next_wave, (i + 1) % partials, false);
@@ -189,30 +220,41 @@ template <class Kernel> class PromotedProductsSm90 {
         of_b = of_next;
         if (partials == 1 && more) issue(next_wave, 0, false);
       }
+      next_scales(count);
     };
     // Of whole steps; the last may reach beyond the K of the group, into another one's.
     int const whole = Kernel::ends_early(p_, tile, steps.last - 1) ? steps.last - 1 : steps.last;
-    int step = steps.first;
+    int left = whole - steps.first;
+    auto const promote_as_one = [&](auto count) {
+      promote_piece(count);
+      left -= decltype(count)::value;
+    };
+    constexpr std::integral_constant<int, most_steps> most;
+    constexpr std::integral_constant<int, fewer_steps> fewer;
+    constexpr std::integral_constant<int, 1> single;
 #pragma unroll 1
-    for (; step + most_steps <= whole; step += most_steps) {
-      promote_piece(step, std::integral_constant<int, most_steps>{});
-      if ((step + most_steps - steps.first) % StepValues::window == 0) {
-        if constexpr (!column_scales) first_block.next();
-        if constexpr (Split < C.block_n) second_block.next();
+    while (left > 0) {
+      bool const begins = !by_rounds || state.stage == 0;
+      if (begins && left >= most_steps && at % most_steps == 0) {
+#pragma unroll 1
+        do promote_as_one(most);
+        while (left >= most_steps);
+      } else if (most_steps > fewer_steps && begins && left >= fewer_steps) {
+        promote_as_one(fewer);
+      } else {
+        promote_as_one(single);
       }
     }
-    if (most_steps > fewer_steps && step + fewer_steps <= whole) {
-      promote_piece(step, std::integral_constant<int, fewer_steps>{});
-      step += fewer_steps;
+    if (whole < steps.last) {
+      ring_.wait(state);
+      Kernel::clear_beyond(smem_, state.stage, tile, whole, thread_);
+      promote_piece(single);
     }
-#pragma unroll 1
-    for (; step < steps.last; ++step) {
-      if (step == whole) {
-        ring_.wait(state);
-        Kernel::clear_beyond(smem_, state.stage, tile, step, thread_);
-      }
-      promote_piece(step, std::integral_constant<int, 1>{});
-    }
+  }
+
+  /// How many steps of a window of scales the ring is ahead of stage 0, where pieces begin.
+  TEGULA_DEVICE static int steps_before(typename Ring::State const& state) {
+    return by_rounds ? state.stage : 0;
   }
 
   /// B's scales of the tile's first block of columns, one for each step; and how far on those of

@@ -14,30 +14,32 @@
 namespace tegula {
 
 /// One value for each step of a walk along K, in order in global memory. The lanes of a warp hold
-/// 32 steps' values, and have begun to load the next 32: so a step costs a shuffle, and waits for
-/// memory at the most once, at the beginning.
-class StepValues {
- public:
-  static constexpr int window = kWarpSize;  ///< steps
+/// `Window` steps' values, at most 32, and have begun to load the next ones: so a step costs a
+/// shuffle, and waits for memory at the most once, at the beginning. Each function by all lanes.
+template <int Window> class StepValues {
+  static_assert(0 < Window && Window <= kWarpSize);
 
+ public:
   StepValues() = default;
-  /// `steps` of them, of which step s has values[s]; the window begins at the first. By all lanes
-  /// of a warp.
-  TEGULA_DEVICE StepValues(float const* values, int steps)
-      : values_(values + lane_id()), left_(steps - lane_id()) {
-    held_ = left_ > 0 ? ld_global<float>(values_) : 0.0f;
+  /// `steps` of them, of which step s has values[s]. The first window begins `skipped` steps before
+  /// that, 0 to Window - 1: advance(skipped) comes first. (Here it would wait for memory.)
+  TEGULA_DEVICE StepValues(float const* values, int steps, int skipped)
+      : values_(values + lane_id() - skipped), left_(steps + skipped - lane_id()) {
+    held_ = left_ > 0 && lane_id() >= skipped ? ld_global<float>(values_) : 0.0f;
     coming_ = load_next();
   }
 
-  /// The value of a step of the window, counted from the first of all. By all lanes.
+  /// The value of a step, counted from the present one. Precondition: it is of the same window.
   TEGULA_DEVICE float of(int step, SourceLocation where = SourceLocation::current()) const {
-    return warp::shfl(held_, step % window, warp::kAllLanes, where);
+    return warp::shfl(held_, step, warp::kAllLanes, where);
   }
+  /// Goes on by some steps of the window.
+  TEGULA_DEVICE void advance(int steps) { held_ = warp::shfl_down(held_, steps); }
 
   /// Goes on to the next window.
   TEGULA_DEVICE void next() {
-    values_ += window;
-    left_ -= window;
+    values_ += Window;
+    left_ -= Window;
     held_ = coming_;
     coming_ = load_next();
   }
@@ -45,7 +47,7 @@ class StepValues {
  private:
   /// The lane's value of the window behind this one.
   TEGULA_DEVICE float load_next() const {
-    return left_ > window ? ld_global<float>(values_ + window) : 0.0f;
+    return left_ > Window ? ld_global<float>(values_ + Window) : 0.0f;
   }
 
   float const* values_ = nullptr;  // the lane's of this window

@@ -36,7 +36,8 @@ template <> struct FamilyTraits<GroupedGemmSm100Family> {
     if (differs(wanted.configuration, number)) return "another configuration is asked for";
     if (differs(wanted.block_m, c.ctas * c.block_m) || differs(wanted.block_n, c.block_n))
       return "another tile is asked for";
-    if (differs(wanted.cluster_n, 1)) return "another cluster is asked for";
+    if (differs(wanted.cluster_m, 1) || differs(wanted.cluster_n, 1))
+      return "another cluster is asked for";
     if (differs(wanted.split_k, 1)) return "another split of k is asked for";
     return nullptr;
   }

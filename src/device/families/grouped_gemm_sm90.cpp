@@ -27,9 +27,9 @@ struct PromotionModel {
   /// Cycles from the end of a wave's products to the first that follow them in the same consumer,
   /// beside one for each multiply-add of the promotion: the wait, the scales, the next issue. ...
   double cycles = 144;
-  double queued = 29.8;      ///< ... where the next products are queued before that
-  double unlike = 0.0202;    ///< of the tensor core's time, that two consumers wait for each other
-  double straddling = 0.08;  ///< of a step's time, more where a tile may have two blocks of B
+  double queued = 29.8;       ///< ... where the next products are queued before that
+  double unlike = 0.0202;     ///< of the tensor core's time, that two consumers wait for each other
+  double straddling = 0.065;  ///< of a step's time, more where a tile may have two blocks of B
   double launch_us = 4.72;
   double cluster_us = 0.12;  ///< more, where CTAs multicast to each other: they begin together
   double fetch_latency_cycles = 1430;  ///< until a stage's loads have arrived
@@ -87,19 +87,19 @@ GroupedGemmChoice Traits::predict(GroupedGemmArguments const& arguments,
   bool const by_k = g.grouping == Grouping::k, scaled = c.scales != Scales::none;
   double const cycles_per_us = 1e3 * model.clock_share * device.clock_ghz;
   std::int64_t const rows = *g.expected_rows, depth = by_k ? ceil_div(g.k, g.groups) : g.k;
-  std::int64_t const tiles_m = ceil_div(std::max<std::int64_t>(rows, 1), c.block_m);
-  std::int64_t const tiles_n = ceil_div(g.n, c.block_n * c.cluster_n);
+  std::int64_t const tiles_m = ceil_div(std::max<std::int64_t>(rows, 1), cluster_rows(c));
+  std::int64_t const tiles_n = ceil_div(g.n, cluster_columns(c));
   // Groups' rows differ, but those of a single group that has all there are.
   bool const masked = g.grouping == Grouping::masked;
   RowsOfTiles const expected = masked || (g.groups > 1 && has_many_b(g.grouping))
-                                   ? rows_of_tiles(g.groups, rows, g.m, c.block_m, !masked)
+                                   ? rows_of_tiles(g.groups, rows, g.m, cluster_rows(c), !masked)
                                    : RowsOfTiles{static_cast<double>(g.groups * tiles_m)};
   std::int64_t const tiles =
       std::llround(expected.mean * static_cast<double>(tiles_n));  // of clusters
   int const side_by_side = resident_clusters(cluster_size(c), device, model);
   int const resident = side_by_side * c.min_ctas_per_sm;
   // The groups may differ from what is expected: as many clusters as there may be tiles.
-  std::int64_t const most = (ceil_div(rows_of_a(g), c.block_m) + g.groups) * tiles_n;
+  std::int64_t const most = (ceil_div(rows_of_a(g), cluster_rows(c)) + g.groups) * tiles_n;
   GroupedGemmChoice choice;
   choice.clusters = wanted.clusters.value_or(
       static_cast<int>(std::min<std::int64_t>(resident, by_k ? tiles : most)));
@@ -122,19 +122,22 @@ GroupedGemmChoice Traits::predict(GroupedGemmArguments const& arguments,
        (scaled && consumers(c) == 2 ? promoted.unlike * products_of_step : 0)) *
       (straddles ? 1 + promoted.straddling : 1);
   double const all_steps = static_cast<double>(ceil_div(depth, block_k(c)));
-  double const steps = std::ceil(all_steps / c.split_k);  // of one CTA
-  double const fetched = static_cast<double>(stage_bytes(c)) -
-                         a_fetch(c).bytes * (1 - 1.0 / c.cluster_n);  // from L2, for each CTA
+  double const steps = std::ceil(all_steps / c.split_k);        // of one CTA
+  double const fetched = static_cast<double>(stage_bytes(c)) -  // from L2, for each CTA
+                         a_fetch(c).bytes * (1 - 1.0 / c.cluster_n) -
+                         b_fetch(c).bytes * (1 - 1.0 / c.cluster_m);
 
   GroupedGemmCost& cost = choice.cost;
-  cost.tiles = tiles * c.cluster_n;  // as many CTAs, or with split_k that many clusters
+  cost.tiles =
+      tiles * c.cluster_m * c.cluster_n;  // as many CTAs, or with split_k that many clusters
   cost.waves = static_cast<int>(ceil_div(tiles, resident));
   double const turns = expected.turns(tiles_n, resident);
   double const products = turns * steps;
   cost.tensor = products * step / cycles_per_us;
   cost.l2 = static_cast<double>(cost.tiles) * all_steps * fetched /
             (promoted.l2_bytes_per_cycle * cycles_per_us);
-  if (c.cluster_n > 1) cost.l2 *= promoted.clustered_fetch;
+  bool const multicast = c.cluster_m * c.cluster_n > 1;
+  if (multicast) cost.l2 *= promoted.clustered_fetch;
   double const read_rows = static_cast<double>(g.groups * rows) / (by_k ? g.groups : 1);
   double const operands =
       (read_rows + static_cast<double>(by_k || g.grouping == Grouping::none ? 1 : g.groups) * g.n) *
@@ -153,7 +156,7 @@ GroupedGemmChoice Traits::predict(GroupedGemmArguments const& arguments,
     epilogue += promoted.reduction_us + part * (c.split_k - 1) * promoted.reduction_tile_us;
   cost.epilogue = turns * epilogue;
   double const longest = std::max({cost.tensor, cost.l2, cost.dram});
-  cost.total = promoted.launch_us + (c.cluster_n > 1 ? promoted.cluster_us : 0) + model.fill_us +
+  cost.total = promoted.launch_us + (multicast ? promoted.cluster_us : 0) + model.fill_us +
                longest + cost.epilogue +
                promoted.overlap_loss * (cost.tensor + cost.l2 + cost.dram - longest);
 
@@ -163,7 +166,7 @@ GroupedGemmChoice Traits::predict(GroupedGemmArguments const& arguments,
   double const in_flight =
       std::min<double>(static_cast<double>(resident), static_cast<double>(tiles));
   int const square =
-      static_cast<int>(std::lround(std::sqrt(in_flight * c.block_n * c.cluster_n / c.block_m)));
+      static_cast<int>(std::lround(std::sqrt(in_flight * cluster_columns(c) / cluster_rows(c))));
   double const a_of_group = static_cast<double>(rows) * static_cast<double>(depth) * bytes_of(g.in);
   bool const stays = a_of_group < promoted.kept_share * device.l2_mb * 1e6;
   std::int64_t const high = stays ? 2 * tiles_m : std::min<std::int64_t>(square, tiles_m);
@@ -198,7 +201,7 @@ GroupedGemmSm90Params Traits::lower(Machine const& machine, GroupedGemmArguments
           describe_scales(g.scale_b, g.n, blocks, groups_b, *g.scale_b_stride, c.block_n), map_a),
       .d = encode_or(machine, by_tma, tegula::describe(d, pieces.whole), map_a),
       .last_d = encode_or(machine, by_tma, tegula::describe(d, pieces.last), map_a),
-      .tiles = group_tiles(g, c.block_n * c.cluster_n, choice.band),
+      .tiles = group_tiles(g, cluster_columns(c), choice.band),
       .clusters = choice.clusters,
       .b_blocks = {.scale = g.scale_b,
                    .blocks_n = static_cast<int>(ceil_div(g.n, kScaleBlock)),

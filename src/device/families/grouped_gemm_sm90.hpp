@@ -36,7 +36,8 @@ template <> struct FamilyTraits<GroupedGemmSm90Family> {
     if (differs(wanted.configuration, number)) return "another configuration is asked for";
     if (differs(wanted.block_m, c.block_m) || differs(wanted.block_n, c.block_n))
       return "another tile is asked for";
-    if (differs(wanted.cluster_n, c.cluster_n)) return "another cluster is asked for";
+    if (differs(wanted.cluster_m, c.cluster_m) || differs(wanted.cluster_n, c.cluster_n))
+      return "another cluster is asked for";
     if (differs(wanted.split_k, c.split_k)) return "another split of k is asked for";
     return nullptr;
   }
@@ -59,7 +60,7 @@ template <> struct FamilyTraits<GroupedGemmSm90Family> {
     s += fmt::format("->{}", to_string(c.out));
     if (c.scales != Scales::none) s += fmt::format(" scales {}", text(c.scales));
     s += fmt::format(" {}x{}x{}", c.block_m, c.block_n, block_k(c));
-    if (c.cluster_n > 1) s += fmt::format(" cluster 1x{}", c.cluster_n);
+    if (c.cluster_m * c.cluster_n > 1) s += fmt::format(" cluster {}x{}", c.cluster_m, c.cluster_n);
     if (c.split_k > 1) s += fmt::format(" split-k {}", c.split_k);
     if (c.min_ctas_per_sm > 1) s += fmt::format(" {} CTAs/SM", c.min_ctas_per_sm);
     return s + fmt::format(" {} stages", stages(c));
