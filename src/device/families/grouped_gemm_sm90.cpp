@@ -19,17 +19,19 @@ using Traits = FamilyTraits<GroupedGemmSm90Family>;
 
 /// What this kernel does in which time, beside GemmCostModel. Tuned for speed, not correctness:
 /// fitted to the table's configurations, measured on an H100 on 2026-11-27 at DeepGEMM's list with
-/// m of 64, 128 and 4096 and at its groups. The choices of dense problems and of contiguous groups
-/// take 0.6 % longer than the fastest of the table in the mean, 6 % at the most. The predictions of
-/// what is not far from the fastest err by 8 %. (An epilogue's two parts are such that 4096 x 32768
-/// x 512, 32 tiles a CTA of 4 steps each, has the tile that was the fastest on an H200.)
+/// m of 64, 128 and 4096 and at its groups; what straddling costs on an H200 on 2026-11-28. The
+/// choices of dense problems and of contiguous groups take 0.6 % longer than the fastest of the
+/// table in the mean, 6 % at the most. The predictions of what is not far from the fastest err by 8
+/// %. (An epilogue's two parts are such that 4096 x 32768 x 512, 32 tiles a CTA of 4 steps each,
+/// has the tile that was the fastest on an H200.)
 struct PromotionModel {
   /// Cycles from the end of a wave's products to the first that follow them in the same consumer,
   /// beside one for each multiply-add of the promotion: the wait, the scales, the next issue. ...
   double cycles = 144;
   double queued = 29.8;       ///< ... where the next products are queued before that
   double unlike = 0.0202;     ///< of the tensor core's time, that two consumers wait for each other
-  double straddling = 0.065;  ///< of a step's time, more where a tile may have two blocks of B
+  double straddling = 0.065;  ///< of a step's time, more where a tile may have two blocks of B, ...
+  double straddling_us = 0.16;  ///< ... and of two consumers' tile: single steps lead to its rounds
   double launch_us = 4.72;
   double cluster_us = 0.12;  ///< more, where CTAs multicast to each other: they begin together
   double fetch_latency_cycles = 1430;  ///< until a stage's loads have arrived
@@ -152,6 +154,7 @@ GroupedGemmChoice Traits::predict(GroupedGemmArguments const& arguments,
   cost.dram = (operands + written) / (promoted.dram_share * device.memory_tb_per_s * 1e6 * busy);
   double const part = static_cast<double>(c.block_m) / consumers(c) * epilogue_n(c) / 128 / 128;
   double epilogue = promoted.least_epilogue_us + part * promoted.epilogue_us;
+  if (straddles && consumers(c) == 2) epilogue += promoted.straddling_us;
   if (c.split_k > 1)
     epilogue += promoted.reduction_us + part * (c.split_k - 1) * promoted.reduction_tile_us;
   cost.epilogue = turns * epilogue;
