@@ -54,10 +54,9 @@ template <class Kernel> class PromotedProductsSm90 {
   static constexpr int stages = Kernel::stages;
   /// Whether pieces of code of several steps are whole rounds of the ring, which begin at stage 0:
   /// so the compiler knows all addresses of a piece, and nothing that depends on the stage stands
-  /// between the wait for it and its products. Single steps lead up to stage 0. Not where these
-  /// cost more: one consumer alone has two products in flight, which the end of a piece interrupts;
-  /// and tiles of two waves have a ring of three stages, of which two steps of three would be
-  /// single.
+  /// between the wait for it and its products. Single steps lead up to stage 0. Not for one
+  /// consumer alone, which has two products in flight: the end of a piece interrupts them. Nor for
+  /// tiles of two waves, which were 1 % slower with it (decision 181).
   static constexpr bool by_rounds =
       partials == 1 && waves == 1 && stages <= 8 && !(straddles && unit < 32);
   /// Steps that are one piece of code: the most, the fewer, or single ones. Where that code is

@@ -36,12 +36,13 @@ struct PromotionModel {
   double cluster_us = 0.12;  ///< more, where CTAs multicast to each other: they begin together
   double fetch_latency_cycles = 1430;  ///< until a stage's loads have arrived
   double l2_bytes_per_cycle = 13970;   ///< from L2 to all SMs
-  double clustered_fetch = 1.27;       ///< times as long, where CTAs wait for their peers' loads
-  double dram_share = 0.848;           ///< of the memory's bandwidth
-  double least_epilogue_us = 0.3;      ///< of a tile without columns, and of one ...
-  double epilogue_us = 0.47;           ///< ... of 128 accumulators a thread, more
-  double reduction_us = 0.467;         ///< more, where a cluster shares K, ...
-  double reduction_tile_us = 0.976;    ///< ... and for each share of 128 accumulators a thread
+  double clustered_fetch = 1.1;      ///< times as long, where CTAs wait for their peers' loads, ...
+  double clustered_memory = 1.1;     ///< ... and so long for what comes from memory
+  double dram_share = 0.848;         ///< of the memory's bandwidth
+  double least_epilogue_us = 0.3;    ///< of a tile without columns, and of one ...
+  double epilogue_us = 0.47;         ///< ... of 128 accumulators a thread, more
+  double reduction_us = 0.467;       ///< more, where a cluster shares K, ...
+  double reduction_tile_us = 0.976;  ///< ... and for each share of 128 accumulators a thread
   double overlap_loss = 0.309;
   double kept_share = 0.25;  ///< of L2, that a group's A may take to stay there
 };
@@ -124,10 +125,11 @@ GroupedGemmChoice Traits::predict(GroupedGemmArguments const& arguments,
        (scaled && consumers(c) == 2 ? promoted.unlike * products_of_step : 0)) *
       (straddles ? 1 + promoted.straddling : 1);
   double const all_steps = static_cast<double>(ceil_div(depth, block_k(c)));
-  double const steps = std::ceil(all_steps / c.split_k);        // of one CTA
-  double const fetched = static_cast<double>(stage_bytes(c)) -  // from L2, for each CTA
-                         a_fetch(c).bytes * (1 - 1.0 / c.cluster_n) -
-                         b_fetch(c).bytes * (1 - 1.0 / c.cluster_m);
+  double const steps = std::ceil(all_steps / c.split_k);  // of one CTA
+  // From L2, for each CTA. (What neighbours along M read of B at one time comes to a GPC once
+  // anyway: clusters that share it are no faster.)
+  double const fetched =
+      static_cast<double>(stage_bytes(c)) - a_fetch(c).bytes * (1 - 1.0 / c.cluster_n);
 
   GroupedGemmCost& cost = choice.cost;
   cost.tiles =
@@ -152,6 +154,7 @@ GroupedGemmChoice Traits::predict(GroupedGemmArguments const& arguments,
              stages(c) * fetched / (promoted.fetch_latency_cycles / cycles_per_us) /
              (promoted.dram_share * device.memory_tb_per_s * 1e6));
   cost.dram = (operands + written) / (promoted.dram_share * device.memory_tb_per_s * 1e6 * busy);
+  if (multicast) cost.dram *= promoted.clustered_memory;
   double const part = static_cast<double>(c.block_m) / consumers(c) * epilogue_n(c) / 128 / 128;
   double epilogue = promoted.least_epilogue_us + part * promoted.epilogue_us;
   if (straddles && consumers(c) == 2) epilogue += promoted.straddling_us;
