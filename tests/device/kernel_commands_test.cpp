@@ -137,7 +137,8 @@ TEST(KernelCommands, AnswerBadInputWithASentence) {
   expect_refused("gemm --grouping masked", "there is no --groups");
   expect_refused("gemm --groups 3 --trans-a", "--trans-a is given");
   expect_refused("gemm --scales 1x128,1x128 --beta 2", "--beta is 2");
-  expect_refused("gemm --scales 1x128,1x128 --cluster 2x1", "--cluster is 2x1");
+  expect_refused("gemm --scales 1x128,1x128 --cluster 2x1",
+                 "--cluster 2x1: grouped_gemm: no configuration");
   expect_refused("gemm --scales 1x64", "1x64");
   expect_refused("gemm --scales 1x128,1x128 --split-k 3", "--split-k 3");
   expect_refused("gemm --scales mx", "--scales mx: gemm: block_scale is ue8m0");
