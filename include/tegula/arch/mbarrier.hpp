@@ -239,8 +239,7 @@ requires WaitOrder<O, S> TEGULA_DEVICE bool mbarrier_try_wait_parity(
 
 namespace detail {
 /// For how long a thread that waits is at most suspended before it asks again: 10 ms, much longer
-/// than any wait. Without it the hardware sets a shorter time, and warps that ask again and again
-/// take issue slots from those that work.
+/// than any wait. (Without it the hardware sets a time: decision 181.)
 inline constexpr int kSuspendNanoseconds = 10'000'000;
 }  // namespace detail
 

@@ -19,11 +19,12 @@ using Traits = FamilyTraits<GroupedGemmSm90Family>;
 
 /// What this kernel does in which time, beside GemmCostModel. Tuned for speed, not correctness:
 /// fitted to the table's configurations, measured on an H100 on 2026-11-27 at DeepGEMM's list with
-/// m of 64, 128 and 4096 and at its groups; what straddling costs on an H200 on 2026-11-28. The
-/// choices of dense problems and of contiguous groups take 0.6 % longer than the fastest of the
-/// table in the mean, 6 % at the most. The predictions of what is not far from the fastest err by 8
-/// %. (An epilogue's two parts are such that 4096 x 32768 x 512, 32 tiles a CTA of 4 steps each,
-/// has the tile that was the fastest on an H200.)
+/// m of 64, 128 and 4096 and at its groups. With that the choices of dense problems and of
+/// contiguous groups took 0.6 % longer than the fastest of the table in the mean, 6 % at the most,
+/// and the predictions of what is not far from the fastest erred by 8 %. What straddling and
+/// clusters cost was set anew by hand on an H200 on 2026-11-28 (decision 181), and these errors
+/// were not measured again. (An epilogue's two parts are such that 4096 x 32768 x 512, 32 tiles a
+/// CTA of 4 steps each, has the tile that was the fastest on an H200.)
 struct PromotionModel {
   /// Cycles from the end of a wave's products to the first that follow them in the same consumer,
   /// beside one for each multiply-add of the promotion: the wait, the scales, the next issue. ...
