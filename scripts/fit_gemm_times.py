@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Learns by what factor gemm_sm90's predicted times are off, from launches that were timed:
 
-    fit_gemm_times.py FEATURES [--times FILE...] [--trees N] [--leaves N] [--folds N] [--write]
+    fit_gemm_times.py FEATURES [--times FILE...] [--trees N] [--leaves N] [--rate X] [--folds N] [--write]
 
 FEATURES is the program bench/gemm_time_features of a build. The times are those that `gemm_beside_cublas.py --weigh WORTH --weighed FILE`
 appends, JSON lines, as they are or compressed by xz (default: bench/results/gemm_sm90_times.jsonl.xz). Says first how the choice does
@@ -37,8 +37,9 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("features", help="the program gemm_time_features")
     parser.add_argument("--times", nargs="*", type=pathlib.Path, default=[ROOT / "bench/results/gemm_sm90_times.jsonl.xz"])
-    parser.add_argument("--trees", type=int, default=400)
-    parser.add_argument("--leaves", type=int, default=24)
+    parser.add_argument("--trees", type=int, default=200)
+    parser.add_argument("--leaves", type=int, default=128, help="of a tree, at most 128")
+    parser.add_argument("--rate", type=float, default=0.15, help="at which a tree learns")
     parser.add_argument("--folds", type=int, default=8)
     parser.add_argument("--write", action="store_true", help="write the trees of all times")
     return parser.parse_args()
@@ -91,7 +92,7 @@ class Times:
         model = lightgbm.LGBMRegressor(
             n_estimators=options.trees,
             num_leaves=options.leaves,
-            learning_rate=0.1,
+            learning_rate=options.rate,
             min_child_samples=30,
             subsample=0.8,
             subsample_freq=1,

@@ -562,6 +562,13 @@ inline constexpr GemmSm90Config filling_tiles[] = {
     {.block_m = 128, .block_n = 112, .schedule = Schedule::cooperative, .cluster_m = 2},
     {.block_m = 128, .block_n = 144, .schedule = Schedule::cooperative, .cluster_m = 2},
     {.block_m = 64, .block_n = 72, .schedule = Schedule::basic, .cluster_m = 4, .transposed = true},
+    {.block_m = 64, .block_n = 176, .schedule = Schedule::basic, .cluster_m = 4},
+    {.block_m = 128,
+     .block_n = 152,
+     .schedule = Schedule::cooperative,
+     .cluster_m = 2,
+     .cluster_n = 2,
+     .transposed = true},
     // K is shared from here on. The last, for a long K, was not among those timed.
     {.block_m = 128,
      .block_n = 192,
