@@ -147,21 +147,23 @@ class CublasLt:
         """The problem d = scale_a scale_b a b^T, its heuristics not yet asked for."""
         return Matmul(self, a, b, d, scale_a, scale_b, fast_accumulation)
 
-    def best(self, a, b, d, timer, requested=64, **scales):
-        """The fastest of the algorithms that the heuristics propose: each is launched twice, the second timed, and the FINALISTS fastest
-        again, alternating. Returns the Matmul, which launches it when called; raises where none works."""
+    def best(self, a, b, d, timer, requested=64, is_right=lambda: True, **scales):
+        """The fastest of the algorithms that the heuristics propose and whose d is_right(): each is launched twice, the second timed, and
+        the FINALISTS fastest again, alternating. Returns the Matmul, which launches it when called; raises where none works."""
         problem = self.matmul(a, b, d, **scales)
         proposed = problem.heuristics(requested)
         timed = []
         for result in proposed:
             problem.algorithm = result
+            d.fill_(float("nan"))
             try:
                 problem()  # the first launch may load code
-                timed.append((timer.launch_seconds(problem), result))
+                if is_right():
+                    timed.append((timer.launch_seconds(problem), result))
             except CublasLtError:
                 continue
         if not timed:
-            raise CublasLtError(f"none of the {len(proposed)} algorithms proposed for {problem} runs")
+            raise CublasLtError(f"none of the {len(proposed)} algorithms proposed for {problem} computes it")
         timed.sort(key=lambda entry: entry[0])
         finalists = [result for _, result in timed[:FINALISTS]]
         medians = timer.medians([lambda result=result: problem.launch(result) for result in finalists], FINALIST_ROUNDS, warm_ups=0)
