@@ -22,7 +22,7 @@ import statistics
 
 import torch
 
-from cublaslt import CublasLt
+from cublaslt import CublasLt, CublasLtError
 from measurement import EntryPoints, append, stamp
 from random_gemms import random_gemms
 from timing import Timer
@@ -149,20 +149,24 @@ class Problem:
 
 
 def measure(problem, timer, lt, rounds):
+    """The record of a problem, or None where no peer computes it."""
     m, n, k = problem.shape
     problem.ours()
     problem.check("tegula's result", problem.out)
     scales = dict(zip(("scale_a", "scale_b"), problem.scales)) if problem.kind == "fp8" else {}
     theirs = problem.poisoned()
-    best = lt.best(problem.a, problem.b, theirs, timer, is_right=lambda: problem.fault(theirs) is None, **scales)
-    theirs.fill_(float("nan"))
-    best()
-    problem.check("cublasLt's result", theirs)
-    peers = {"cublasLt": best}
+    peers, told = {}, {}
+    try:
+        best = lt.best(problem.a, problem.b, theirs, timer, is_right=lambda: problem.fault(theirs) is None, **scales)
+        peers["cublasLt"], told = best, {"cublaslt_algorithm": best.description, "cublaslt_candidates": best.candidates}
+    except CublasLtError as error:
+        print(f"  {problem.kind} {m} x {n} x {k}: {error}")
     if (fault := problem.fault(problem.pytorch())) is None:
         peers["PyTorch"] = problem.pytorch
     else:
         print(f"  {problem.kind} {m} x {n} x {k}: PyTorch's result is {fault}, so its time does not count")
+    if not peers:
+        return None
     tuned, tuned_configuration, candidates = problem.tuned(timer)
     problem.out = problem.poisoned()
     tuned()
@@ -184,9 +188,7 @@ def measure(problem, timer, lt, rounds):
         "tuned_ratio": mine_tuned / fastest,
         "tuned_configuration": tuned_configuration,
         "candidates": candidates,
-        "cublaslt_algorithm": best.description,
-        "cublaslt_candidates": best.candidates,
-    }
+    } | told
     shown = "  ".join(f"{name} {rate:6.0f}" for name, rate in by_peer.items())
     print(
         f"{record['benchmark']:15} {record['case']:22} {mine:6.0f}  {shown} TFLOP/s"
@@ -252,7 +254,9 @@ def main():
         for shape in random_gemms(options.random, options.seed, MULTIPLES[kind]) if options.random else SHAPES:
             if shape[0] <= options.largest_m:
                 problem = Problem(entry, kind, *shape)
-                records.append(run | measure(problem, timer, lt, options.rounds))
+                if (measured := measure(problem, timer, lt, options.rounds)) is None:
+                    continue
+                records.append(run | measured)
                 if options.random:
                     records[-1]["benchmark"] += " random"
                     records[-1]["seed"] = options.seed

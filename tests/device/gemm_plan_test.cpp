@@ -26,7 +26,8 @@ TEST(GemmPlan, PredictsSensibly) {
   auto const chosen = [](std::int64_t m, std::int64_t n, std::int64_t k) {
     return configuration(gemm_sm90, choose_gemm(problem(m, n, k), kH100).configuration);
   };
-  EXPECT_GE(chosen(8192, 8192, 8192).block_m * chosen(8192, 8192, 8192).block_n, 128 * 176)
+  // On an H200 the fastest there has 128 x 160 (1,505 us; 128 x 256 takes 1,558).
+  EXPECT_GE(chosen(8192, 8192, 8192).block_m * chosen(8192, 8192, 8192).block_n, 128 * 160)
       << "large problems take a tile that reads little";
   GemmSm90Config const low = chosen(64, 4096, 7168);
   EXPECT_LE(low.transposed ? low.block_n : low.block_m, 64) << "no tile of 128 rows for 64";

@@ -33,23 +33,6 @@ constexpr bool are_whole() {
 }
 static_assert(are_whole());
 
-/// Splits on the longest way through each tree.
-constexpr auto kDepths = [] {
-  std::array<std::uint8_t, std::size(trees::kSplitsOfTree)> depths = {};
-  auto const* splits = std::begin(trees::kSplits);
-  for (std::size_t tree = 0; tree < depths.size(); ++tree) {
-    std::uint8_t const count = trees::kSplitsOfTree[tree];
-    std::array<std::uint8_t, 512> depth = {};  // of each node, of which children come later
-    for (int node = 0; node < count; ++node) {
-      auto const below = static_cast<std::uint8_t>(depth[static_cast<std::size_t>(node)] + 1);
-      depth[splits[node].below] = depth[splits[node].above] = below;
-      if (below > depths[tree]) depths[tree] = below;
-    }
-    splits += count;
-  }
-  return depths;
-}();
-
 float number(auto value) { return static_cast<float>(value); }
 
 /// The part of `tiles` tiles that lies within the extent.
@@ -110,23 +93,18 @@ GemmSm90Features gemm_sm90_features(GemmArguments const& g, GemmSm90Config const
           number(std::min<std::int64_t>(tiles_n, 16))};
 }
 
-// As many steps in a tree as its longest way, and no branch that depends on the features: so the
-// processor has several trees under way at a time.
 double gemm_sm90_correction(GemmSm90Features const& features) {
   double sum = 0;
   auto const* splits = std::begin(trees::kSplits);
   auto const* leaves = std::begin(trees::kLeaves);
-  auto const* depth = kDepths.data();
   for (std::uint8_t const count : trees::kSplitsOfTree) {
     int node = 0;  // the tree's splits come first, then its leaves
-    for (int step = 0; step < *depth; ++step) {
-      bool const at_split = node < count;
-      trees::Split const& split = splits[at_split ? node : 0];
-      int const next = features[split.feature] <= split.threshold ? split.below : split.above;
-      node = at_split ? next : node;
+    while (node < count) {
+      trees::Split const& split = splits[node];
+      node = features[split.feature] <= split.threshold ? split.below : split.above;
     }
     sum += trees::kLeafUnit * leaves[node - count];
-    splits += count, leaves += count + 1, ++depth;
+    splits += count, leaves += count + 1;
   }
   return std::exp(sum);
 }
