@@ -163,9 +163,30 @@ def random_table(records):
         rows.append([name, str(len(group)), means[0], f"{worst['ratio']:.3f}", means[1], *errors])
     header = ["rows M", "problems", "ratio to the faster peer", "least", "tuned", "error of the prediction (median)", "lost to the best candidate (median)"]
     worst = sorted(records, key=lambda record: record["ratio"])[:8]
-    cases = [[r["case"], number(r["value"]), *(number(v) for v in r["peers"].values()), f"{r['ratio']:.3f}", f"`{r['configuration']}`"] for r in worst]
-    header_of_cases = ["M x N x K", f"tegula ({records[0]['unit']})", *records[0]["peers"], "ratio to the best", "configuration"]
-    return "\n\n".join([table(header, rows), "The least ratios:", table(header_of_cases, cases, text_columns=(0, len(header_of_cases) - 1))])
+    peers = list(dict.fromkeys(peer for record in records for peer in record["peers"]))
+    cases = [
+        [r["case"], number(r["value"]), *(number(r["peers"].get(peer)) for peer in peers), f"{r['ratio']:.3f}", f"`{r['configuration']}`"] for r in worst
+    ]
+    header_of_cases = ["M x N x K", f"tegula ({records[0]['unit']})", *peers, "ratio to the best", "configuration"]
+    parts = [table(header, rows), copy_sentence(records), "The least ratios:", table(header_of_cases, cases, text_columns=(0, len(header_of_cases) - 1))]
+    return "\n\n".join(part for part in parts if part)
+
+
+def copy_sentence(records):
+    """How decoding stands beside a copy of as many bytes, where the weights have 32 MB or more; else nothing."""
+    bound = [r for r in records if "of_copy" in r and weights_mb(r) >= 32]
+    if not bound:
+        return ""
+    least = min(bound, key=lambda record: record["of_copy"])
+    return (
+        f"With 1 to 16 rows and weights of 32 MB or more, {len(bound)} problems, the bandwidth is {geometric_mean([r['of_copy'] for r in bound]):.3f}"
+        f" of that of a copy of as many bytes, least {least['of_copy']:.3f} ({least['case']})."
+    )
+
+
+def weights_mb(record):
+    _, n, k = map(int, record["case"].split(" x "))
+    return n * k * (2 if "bf16" in record["benchmark"] else 1) / 1e6
 
 
 def decoding_table(records):

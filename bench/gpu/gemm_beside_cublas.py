@@ -7,7 +7,8 @@ D = A B^T, A (m, k) and B (n, k) with contiguous rows, random normal values; bf1
 out. The peers are PyTorch (torch.matmul, torch._scaled_mm with fast accumulation) and cublasLt, the fastest of all algorithms that its
 heuristics propose; likewise tegula's default choice, and the fastest of its own candidates. Each result is first held against the product
 in float64, the output poisoned before; a peer's wrong one does not count. Launches of ours and of the peers alternate, each timed by
-events after the L2 cache was flushed; medians are shown, and the ratio is to the faster peer.
+events after the L2 cache was flushed; medians are shown, and the ratio is to the faster peer. To 16 rows, where memory bounds the time, a
+copy of as many bytes is timed, too.
 
 --random N draws N shapes of models' layers by a seed instead of the list. --weigh WORTH also times every configuration whose predicted time
 is at most WORTH times the least, says how the predictions and the choice did, and appends the times to --weighed, as
@@ -46,6 +47,7 @@ SHAPES = [(m, n, k) for m in (64, 128) for n, k in NK_OF_FEW_ROWS] + [
 ]
 TYPES = {"bf16": torch.bfloat16, "fp8": torch.float8_e4m3fn}
 TUNING_ROUNDS, TUNING_WARM_UPS = 7, 2  # launches of each candidate
+DECODING_ROWS = 16  # with so many, memory bounds the time: a copy of as many bytes is timed, too
 MULTIPLES = {"bf16": 8, "fp8": 16}  # of n and k that the peers take
 TYPE_CODES = {"bf16": 0, "fp8": 1}  # of entry_points.cpp
 TYPE_NAMES = {"bf16": "bf16", "fp8": "e4m3"}  # of scripts/fit_gemm_times.py
@@ -143,6 +145,13 @@ class Problem:
         excess = ((result.double() - self.expected).abs() - 2.0**-8 * self.expected.abs()).max().item()
         return None if excess <= deviation * (2.0**-10 + truncated) else f"off by {excess:.3g} more than rounding"
 
+    def copy(self):
+        """What reads and writes as many bytes in all as the operands and the result have."""
+        bytes_of_all = sum(x.numel() * x.element_size() for x in (self.a, self.b, self.out))
+        source = torch.empty(bytes_of_all // 2, dtype=torch.uint8, device="cuda")
+        target = torch.empty_like(source)
+        return lambda: target.copy_(source)
+
     def check(self, what, result):
         if (fault := self.fault(result)) is not None:
             raise SystemExit(f"gemm {self.kind} {self.shape}: {what} is {fault}")
@@ -171,7 +180,10 @@ def measure(problem, timer, lt, rounds):
     problem.out = problem.poisoned()
     tuned()
     problem.check("the tuned configuration's result", problem.out)
-    seconds = timer.medians([problem.ours, tuned, *peers.values()], rounds)
+    copies = {"copy": problem.copy()} if m <= DECODING_ROWS else {}
+    seconds = timer.medians([problem.ours, tuned, *peers.values(), *copies.values()], rounds)
+    if copies:
+        told["of_copy"] = seconds.pop() / seconds[0]  # our part of the copy's bandwidth
     mine, mine_tuned, *rates = (2 * m * n * k / t / 1e12 for t in seconds)
     by_peer = dict(zip(peers, rates))
     fastest = max(rates)
@@ -192,7 +204,8 @@ def measure(problem, timer, lt, rounds):
     shown = "  ".join(f"{name} {rate:6.0f}" for name, rate in by_peer.items())
     print(
         f"{record['benchmark']:15} {record['case']:22} {mine:6.0f}  {shown} TFLOP/s"
-        f"  ratio {record['ratio']:.3f}, tuned {record['tuned_ratio']:.3f}  {record['configuration']}",
+        f"  ratio {record['ratio']:.3f}, tuned {record['tuned_ratio']:.3f}  {record['configuration']}"
+        + (f"  of a copy's bandwidth {record['of_copy']:.3f}" if copies else ""),
         flush=True,
     )
     return record
