@@ -8,7 +8,7 @@ out. The peers are PyTorch (torch.matmul, torch._scaled_mm with fast accumulatio
 heuristics propose; likewise tegula's default choice, and the fastest of its own candidates. Each result is first held against the product
 in float64, the output poisoned before; a peer's wrong one does not count. Launches of ours and of the peers alternate, each timed by
 events after the L2 cache was flushed; medians are shown, and the ratio is to the faster peer. To 16 rows, where memory bounds the time, a
-copy of as many bytes is timed, too.
+copy of as many bytes is timed, too, both with an L2 whose lines need not be written back.
 
 --random N draws N shapes of models' layers by a seed instead of the list. --weigh WORTH also times every configuration whose predicted time
 is at most WORTH times the least, says how the predictions and the choice did, and appends the times to --weighed, as
@@ -180,10 +180,10 @@ def measure(problem, timer, lt, rounds):
     problem.out = problem.poisoned()
     tuned()
     problem.check("the tuned configuration's result", problem.out)
-    copies = {"copy": problem.copy()} if m <= DECODING_ROWS else {}
-    seconds = timer.medians([problem.ours, tuned, *peers.values(), *copies.values()], rounds)
-    if copies:
-        told["of_copy"] = seconds.pop() / seconds[0]  # our part of the copy's bandwidth
+    seconds = timer.medians([problem.ours, tuned, *peers.values()], rounds)
+    if m <= DECODING_ROWS:
+        copied, ours = timer.medians([problem.copy(), problem.ours], rounds, clean=True)
+        told["of_copy"] = copied / ours  # our part of the copy's bandwidth
     mine, mine_tuned, *rates = (2 * m * n * k / t / 1e12 for t in seconds)
     by_peer = dict(zip(peers, rates))
     fastest = max(rates)
@@ -205,7 +205,7 @@ def measure(problem, timer, lt, rounds):
     print(
         f"{record['benchmark']:15} {record['case']:22} {mine:6.0f}  {shown} TFLOP/s"
         f"  ratio {record['ratio']:.3f}, tuned {record['tuned_ratio']:.3f}  {record['configuration']}"
-        + (f"  of a copy's bandwidth {record['of_copy']:.3f}" if copies else ""),
+        + (f"  of a copy's bandwidth {record['of_copy']:.3f}" if "of_copy" in record else ""),
         flush=True,
     )
     return record

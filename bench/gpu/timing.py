@@ -20,13 +20,16 @@ class Timer:
         # 256 MB, five times the L2
         self.flush = torch.empty(64 << 20, dtype=torch.int32, device="cuda")
 
-    def launch_seconds(self, function):
-        """One launch. The GPU is kept busy while the host prepares it, so that the time holds none of the host's work: where the GPU was
+    def launch_seconds(self, function, clean=False):
+        """One launch. What flushes L2 leaves lines there that are to be written back, some 50 MB in the launch's time, unless `clean`: then
+        it is read once more. The GPU is kept busy while the host prepares it, so that the time holds none of the host's work: where the GPU was
         there first, the launch is timed again (its code may have been loaded just then), from the third time on with a longer wait."""
         for turn in itertools.count():
             begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
             torch.cuda._sleep(self.wait)
             self.flush.zero_()
+            if clean:
+                self.flush.sum()
             begin.record()
             function()
             end.record()
@@ -36,14 +39,14 @@ class Timer:
                 return begin.elapsed_time(end) * 1e-3
             self.wait *= 2 if turn > 0 else 1
 
-    def medians(self, functions, rounds, warm_ups=WARM_UPS):
+    def medians(self, functions, rounds, warm_ups=WARM_UPS, clean=False):
         """The median time of each function in seconds, over `rounds` launches after `warm_ups` that do not count."""
         times = [[] for _ in functions]
         order = list(range(len(functions)))
         for turn in range(warm_ups + rounds):
             self.random.shuffle(order)
             for index in order:
-                seconds = self.launch_seconds(functions[index])
+                seconds = self.launch_seconds(functions[index], clean)
                 if turn >= warm_ups:
                     times[index].append(seconds)
         return [statistics.median(kept) for kept in times]
