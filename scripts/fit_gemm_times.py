@@ -42,7 +42,10 @@ def arguments():
     parser.add_argument("--rate", type=float, default=0.15, help="at which a tree learns")
     parser.add_argument("--folds", type=int, default=8)
     parser.add_argument("--write", action="store_true", help="write the trees of all times")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if not 2 <= options.leaves <= 128:  # a child is numbered by 8 bits
+        parser.error(f"--leaves is {options.leaves}; it must be from 2 to 128")
+    return options
 
 
 def read(path):

@@ -180,7 +180,7 @@ def copy_sentence(records):
     least = min(bound, key=lambda record: record["of_copy"])
     return (
         f"With 1 to 16 rows and weights of 32 MB or more, {len(bound)} problems, the bandwidth is {geometric_mean([r['of_copy'] for r in bound]):.3f}"
-        f" of that of a copy of as many bytes, least {least['of_copy']:.3f} ({least['case']})."
+        f" of that of a copy of as many bytes (both with an L2 that was only read), least {least['of_copy']:.3f} ({least['case']})."
     )
 
 

@@ -21,9 +21,10 @@ class Timer:
         self.flush = torch.empty(64 << 20, dtype=torch.int32, device="cuda")
 
     def launch_seconds(self, function, clean=False):
-        """One launch. What flushes L2 leaves lines there that are to be written back, some 50 MB in the launch's time, unless `clean`: then
-        it is read once more. The GPU is kept busy while the host prepares it, so that the time holds none of the host's work: where the GPU was
-        there first, the launch is timed again (its code may have been loaded just then), from the third time on with a longer wait."""
+        """One launch. The GPU is kept busy while the host prepares it, so that the time holds none of the host's work: where the GPU was
+        there first, the launch is timed again (its code may have been loaded just then), from the third time on with a longer wait.
+
+        What flushes L2 leaves some 50 MB there that are written back during the launch. With `clean` it is read, so that nothing is."""
         for turn in itertools.count():
             begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
             torch.cuda._sleep(self.wait)

@@ -22,28 +22,29 @@ using Traits = FamilyTraits<GroupedGemmSm90Family>;
 /// m of 64, 128 and 4096 and at its groups. With that the choices of dense problems and of
 /// contiguous groups took 0.6 % longer than the fastest of the table in the mean, 6 % at the most,
 /// and the predictions of what is not far from the fastest erred by 8 %. What straddling and
-/// clusters cost was set anew by hand on an H200 on 2026-11-28 (decision 181), and these errors
-/// were not measured again. (An epilogue's two parts are such that 4096 x 32768 x 512, 32 tiles a
-/// CTA of 4 steps each, has the tile that was the fastest on an H200.)
+/// clusters cost was set anew by hand on an H200 on 2026-11-28 (decision 181); decision 182 has the
+/// errors since then, 6 to 9 % in the median and 17 % at groups of k. (An epilogue's two parts are
+/// such that 4096 x 32768 x 512, 32 tiles a CTA of 4 steps each, has the tile that was the fastest
+/// on an H200.)
 struct PromotionModel {
   /// Cycles from the end of a wave's products to the first that follow them in the same consumer,
-  /// beside one for each multiply-add of the promotion: the wait, the scales, the next issue. ...
+  /// beside one for each multiply-add of the promotion: the wait, the scales, the next issue.
   double cycles = 144;
-  double queued = 29.8;       ///< ... where the next products are queued before that
+  double queued = 29.8;       ///< the same, where the next products are queued before that
   double unlike = 0.0202;     ///< of the tensor core's time, that two consumers wait for each other
-  double straddling = 0.065;  ///< of a step's time, more where a tile may have two blocks of B, ...
-  double straddling_us = 0.16;  ///< ... and of two consumers' tile: single steps lead to its rounds
+  double straddling = 0.065;  ///< of a step's time, more where a tile may have two blocks of B
+  double straddling_us = 0.16;  ///< more for such a tile of two consumers: single steps come first
   double launch_us = 4.72;
   double cluster_us = 0.12;  ///< more, where CTAs multicast to each other: they begin together
   double fetch_latency_cycles = 1430;  ///< until a stage's loads have arrived
   double l2_bytes_per_cycle = 13970;   ///< from L2 to all SMs
-  double clustered_fetch = 1.1;      ///< times as long, where CTAs wait for their peers' loads, ...
-  double clustered_memory = 1.1;     ///< ... and so long for what comes from memory
-  double dram_share = 0.848;         ///< of the memory's bandwidth
-  double least_epilogue_us = 0.3;    ///< of a tile without columns, and of one ...
-  double epilogue_us = 0.47;         ///< ... of 128 accumulators a thread, more
-  double reduction_us = 0.467;       ///< more, where a cluster shares K, ...
-  double reduction_tile_us = 0.976;  ///< ... and for each share of 128 accumulators a thread
+  double clustered_fetch = 1.1;        ///< times as long, where CTAs wait for their peers' loads
+  double clustered_memory = 1.1;       ///< times as long for what comes from memory, in a cluster
+  double dram_share = 0.848;           ///< of the memory's bandwidth
+  double least_epilogue_us = 0.3;      ///< of a tile without columns
+  double epilogue_us = 0.47;           ///< more for 128 accumulators a thread
+  double reduction_us = 0.467;         ///< more, where a cluster shares K
+  double reduction_tile_us = 0.976;    ///< more for each share of 128 accumulators a thread
   double overlap_loss = 0.309;
   double kept_share = 0.25;  ///< of L2, that a group's A may take to stay there
 };
