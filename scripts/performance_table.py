@@ -168,20 +168,29 @@ def random_table(records):
         [r["case"], number(r["value"]), *(number(r["peers"].get(peer)) for peer in peers), f"{r['ratio']:.3f}", f"`{r['configuration']}`"] for r in worst
     ]
     header_of_cases = ["M x N x K", f"tegula ({records[0]['unit']})", *peers, "ratio to the best", "configuration"]
-    parts = [table(header, rows), copy_sentence(records), "The least ratios:", table(header_of_cases, cases, text_columns=(0, len(header_of_cases) - 1))]
+    parts = [table(header, rows), bandwidth_table(records), "The least ratios:", table(header_of_cases, cases, text_columns=(0, len(header_of_cases) - 1))]
     return "\n\n".join(part for part in parts if part)
 
 
-def copy_sentence(records):
-    """How decoding stands beside a copy of as many bytes, where the weights have 32 MB or more; else nothing."""
-    bound = [r for r in records if "of_copy" in r and weights_mb(r) >= 32]
-    if not bound:
+def bandwidth_table(records):
+    """How the bandwidth of decoding stands beside a large copy's, by the bytes of the weights; nothing where it was not measured."""
+    records = [r for r in records if "gb_per_s" in r]
+    if not records:
         return ""
-    least = min(bound, key=lambda record: record["of_copy"])
+    rows = []
+    for name, least, most in (("less than 32 MB", 0, 32), ("32 to 128 MB", 32, 128), ("128 MB and more", 128, math.inf)):
+        group = [r for r in records if least <= weights_mb(r) < most]
+        if not group:
+            continue
+        ours, peers = ([r["gb_per_s"][whose] / r["gb_per_s"]["copy"] for r in group] for whose in ("tegula", "peer"))
+        worst = min(range(len(group)), key=ours.__getitem__)
+        rows.append([name, str(len(group)), f"{geometric_mean(ours):.3f}", f"{ours[worst]:.3f} ({group[worst]['case']})", f"{geometric_mean(peers):.3f}"])
+    copied, launched = (geometric_mean([r["gb_per_s"][key] for r in records]) for key in ("copy", "launch_us"))
     return (
-        f"With 1 to 16 rows and weights of 32 MB or more, {len(bound)} problems, the bandwidth is {geometric_mean([r['of_copy'] for r in bound]):.3f}"
-        f" of that of a copy of as many bytes (both with an L2 that was only read), least {least['of_copy']:.3f} ({least['case']})."
-    )
+        f"With 1 to 16 rows memory bounds the time. Below is the bandwidth, the bytes of the operands and of D over the time, as a part of that of a copy"
+        f" of 1 GiB, {copied:.0f} GB/s. Before each launch the L2 was only read, so that nothing was left to be written back. A launch that does next to"
+        f" nothing takes {launched:.1f} us, in which the copy moves {copied * launched / 1e3:.0f} MB.\n\n"
+    ) + table(["weights", "problems", "of the copy's bandwidth", "least", "the faster peer"], rows)
 
 
 def weights_mb(record):

@@ -7,8 +7,8 @@ D = A B^T, A (m, k) and B (n, k) with contiguous rows, random normal values; bf1
 out. The peers are PyTorch (torch.matmul, torch._scaled_mm with fast accumulation) and cublasLt, the fastest of all algorithms that its
 heuristics propose; likewise tegula's default choice, and the fastest of its own candidates. Each result is first held against the product
 in float64, the output poisoned before; a peer's wrong one does not count. Launches of ours and of the peers alternate, each timed by
-events after the L2 cache was flushed; medians are shown, and the ratio is to the faster peer. To 16 rows, where memory bounds the time, a
-copy of as many bytes is timed, too, both with an L2 whose lines need not be written back.
+events after the L2 cache was flushed; medians are shown, and the ratio is to the faster peer. To 16 rows, where memory bounds the time, the
+bytes a second of ours and of the faster peer are also held against those of a large copy, with an L2 whose lines need not be written back.
 
 --random N draws N shapes of models' layers by a seed instead of the list. --weigh WORTH also times every configuration whose predicted time
 is at most WORTH times the least, says how the predictions and the choice did, and appends the times to --weighed, as
@@ -47,7 +47,8 @@ SHAPES = [(m, n, k) for m in (64, 128) for n, k in NK_OF_FEW_ROWS] + [
 ]
 TYPES = {"bf16": torch.bfloat16, "fp8": torch.float8_e4m3fn}
 TUNING_ROUNDS, TUNING_WARM_UPS = 7, 2  # launches of each candidate
-DECODING_ROWS = 16  # with so many, memory bounds the time: a copy of as many bytes is timed, too
+DECODING_ROWS = 16  # with so many, memory bounds the time: bytes a second are shown, too
+COPIED_BYTES = 1 << 30  # read and written in all: so many that what stays in L2 does not count
 MULTIPLES = {"bf16": 8, "fp8": 16}  # of n and k that the peers take
 TYPE_CODES = {"bf16": 0, "fp8": 1}  # of entry_points.cpp
 TYPE_NAMES = {"bf16": "bf16", "fp8": "e4m3"}  # of scripts/fit_gemm_times.py
@@ -145,16 +146,24 @@ class Problem:
         excess = ((result.double() - self.expected).abs() - 2.0**-8 * self.expected.abs()).max().item()
         return None if excess <= deviation * (2.0**-10 + truncated) else f"off by {excess:.3g} more than rounding"
 
-    def copy(self):
-        """What reads and writes as many bytes in all as the operands and the result have."""
-        bytes_of_all = sum(x.numel() * x.element_size() for x in (self.a, self.b, self.out))
-        source = torch.empty(bytes_of_all // 2, dtype=torch.uint8, device="cuda")
-        target = torch.empty_like(source)
-        return lambda: target.copy_(source)
+    @property
+    def bytes(self):
+        """Of the operands and the result."""
+        return sum(x.numel() * x.element_size() for x in (self.a, self.b, self.out))
 
     def check(self, what, result):
         if (fault := self.fault(result)) is not None:
             raise SystemExit(f"gemm {self.kind} {self.shape}: {what} is {fault}")
+
+
+@functools.cache
+def memory_bounds(timer):
+    """What a copy of COPIED_BYTES reads and writes in a second, and how long a launch takes that does next to nothing. A copy of fewer bytes
+    leaves much of what it writes in L2."""
+    source = torch.empty(COPIED_BYTES // 2, dtype=torch.uint8, device="cuda")
+    target, little = torch.empty_like(source), torch.empty(4, device="cuda")
+    copied, launched = timer.medians([lambda: target.copy_(source), lambda: little.zero_()], TUNING_ROUNDS, clean=True)
+    return {"copy": COPIED_BYTES / copied / 1e9, "launch_us": launched * 1e6}
 
 
 def measure(problem, timer, lt, rounds):
@@ -182,8 +191,8 @@ def measure(problem, timer, lt, rounds):
     problem.check("the tuned configuration's result", problem.out)
     seconds = timer.medians([problem.ours, tuned, *peers.values()], rounds)
     if m <= DECODING_ROWS:
-        copied, ours = timer.medians([problem.copy(), problem.ours], rounds, clean=True)
-        told["of_copy"] = copied / ours  # our part of the copy's bandwidth
+        ours, *theirs = (problem.bytes / t / 1e9 for t in timer.medians([problem.ours, *peers.values()], rounds, clean=True))
+        told["gb_per_s"] = {"tegula": ours, "peer": max(theirs)} | memory_bounds(timer)
     mine, mine_tuned, *rates = (2 * m * n * k / t / 1e12 for t in seconds)
     by_peer = dict(zip(peers, rates))
     fastest = max(rates)
@@ -205,7 +214,7 @@ def measure(problem, timer, lt, rounds):
     print(
         f"{record['benchmark']:15} {record['case']:22} {mine:6.0f}  {shown} TFLOP/s"
         f"  ratio {record['ratio']:.3f}, tuned {record['tuned_ratio']:.3f}  {record['configuration']}"
-        + (f"  of a copy's bandwidth {record['of_copy']:.3f}" if "of_copy" in record else ""),
+        + (f"  of a copy's bandwidth {told['gb_per_s']['tegula'] / told['gb_per_s']['copy']:.3f}" if "gb_per_s" in told else ""),
         flush=True,
     )
     return record
