@@ -156,16 +156,58 @@ constexpr GemmSm90Config kTransposedForms[] = {
      .transposed = true},
 };
 
+/// D that leaves through the stage read last, of one, two and three consumers: by the row and
+/// transposed; with elements of both sizes, C, a bias and activations; of two widths; and with 128
+/// rows a consumer, which have two buffers.
+constexpr GemmSm90Config kLendingForms[] = {
+    {.block_m = 64,
+     .block_n = 80,
+     .schedule = Schedule::basic,
+     .cluster_m = 2,
+     .store_buffers = kLastStage},
+    {.a = DType::tf32,
+     .b = DType::tf32,
+     .out = DType::f32,
+     .block_m = 128,
+     .block_n = 96,
+     .schedule = Schedule::cooperative,
+     .cluster_n = 2,
+     .store_buffers = kLastStage,
+     .activates = true},
+    {.b_major = Major::mn,
+     .block_m = 256,
+     .block_n = 64,
+     .schedule = Schedule::cooperative,
+     .narrow_n = 48,
+     .store_buffers = kLastStage},
+    {.a = DType::e4m3,
+     .b = DType::e4m3,
+     .block_m = 192,
+     .block_n = 80,
+     .schedule = Schedule::cooperative,
+     .cluster_m = 2,
+     .store_buffers = kLastStage,
+     .transposed = true},
+    {.block_m = 128,
+     .block_n = 128,
+     .schedule = Schedule::cooperative,
+     .narrow_n = 112,
+     .store_buffers = kLastStage,
+     .transposed = true},
+};
+
 constexpr Schedule kSchedules[] = {Schedule::basic, Schedule::cooperative, Schedule::pingpong};
 
 /// Every form with bf16 K-major operands; then all operands with every schedule, its forms taking
 /// turns (in a build of representative configurations with one schedule each, in turn); tiles of a
-/// width that is no power of two; those of two widths; those in parts; and D transposed.
+/// width that is no power of two; those of two widths; those in parts; D transposed; and D through the
+/// stage read last.
 constexpr auto kConfigurations = [] {
   constexpr std::size_t others = std::size(kOperands) - 1;
   constexpr std::size_t with_others = TEGULA_ALL_FORMS ? std::size(kSchedules) * others : others;
   std::array<GemmSm90Config, kPairs + with_others + 2 + std::size(kFittedForms) +
-                                 std::size(kFormsInParts) + std::size(kTransposedForms)>
+                                 std::size(kFormsInParts) + std::size(kTransposedForms) +
+                                 std::size(kLendingForms)>
       configurations{};
   std::size_t count = 0;
   for (GemmSm90Config const& form : kForms) configurations[count++] = form;
@@ -188,6 +230,7 @@ constexpr auto kConfigurations = [] {
   for (GemmSm90Config const& form : kFittedForms) configurations[count++] = form;
   for (GemmSm90Config const& form : kFormsInParts) configurations[count++] = form;
   for (GemmSm90Config const& form : kTransposedForms) configurations[count++] = form;
+  for (GemmSm90Config const& form : kLendingForms) configurations[count++] = form;
   return configurations;
 }();
 

@@ -130,11 +130,11 @@ inline GemmProblem fitted_problem(GemmSm90Config const& c, bool even) {
 /// One plain bf16 configuration for each schedule, cluster shape, split or parts of K, order of D,
 /// and way that it leaves by.
 inline std::vector<int> one_of_each_form() {
-  std::map<std::tuple<Schedule, int, int, int, bool, bool>, int> forms;
+  std::map<std::tuple<Schedule, int, int, int, bool, int>, int> forms;
   for (int const i : configurations_that(plain_bf16)) {
     GemmSm90Config const& c = table()[static_cast<std::size_t>(i)];
     auto const form = std::tuple(c.schedule, c.cluster_m, c.cluster_n, c.in_parts ? -1 : c.split_k,
-                                 c.transposed, c.store_buffers > 0);
+                                 c.transposed, c.store_buffers);
     auto const known = forms.find(form);
     if (known == forms.end()) {
       forms[form] = i;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "tegula/arch/barrier.hpp"
+#include "tegula/arch/discard.hpp"
 #include "tegula/arch/fence.hpp"
 #include "tegula/arch/global.hpp"
 #include "tegula/arch/mbarrier.hpp"
@@ -72,6 +74,26 @@ template <EpilogueSm90Spec S> class EpilogueSm90 {
     if constexpr (S.narrow_n > 0) prefetch_tensor_map(p.d.last_narrow, where);
   }
 
+  /// The next tile leaves through that stage of the ring, which all warps of the warpgroup have read
+  /// when all are here. By a warpgroup.
+  TEGULA_DEVICE void borrow(int stage, SourceLocation where = SourceLocation::current()) {
+    static_assert(S.ring > 0);
+    lent_ = stage * S.stage_pieces;
+    cta::bar_sync(1 + (thread_idx_here() - S.first_thread) / kWarpgroupSize, kWarpgroupSize, where);
+  }
+  /// All lanes of the warp are done with what was borrowed.
+  TEGULA_DEVICE void give_back(SourceLocation where = SourceLocation::current()) const {
+    warp::sync(warp::kAllLanes, where);  // what is not stored, all have written and fenced
+    int const first = lent_ + S.buffers * ((thread_idx_here() - S.first_thread) / kWarpSize);
+    stores_.drain(
+        [&] {
+          discard_shared(shared_address(&tile_) + first * piece_bytes(S), S.buffers * piece_bytes(S),
+                         where);
+        },
+        where);
+    warp::sync(warp::kAllLanes, where);  // that lane has seen the rest read
+  }
+
   /// Stores a warpgroup's tile of D whose first element is (m0, n0): accumulators (of wgmma,
   /// MMA_M, 1) for 64 rows each, of which it leaves others. Of a narrow tile, no columns beyond
   /// its edge.
@@ -126,7 +148,7 @@ template <EpilogueSm90Spec S> class EpilogueSm90 {
                                  int lane, float scale) {
     using Mma = TiledMma<warp_mma_of<Columns>>;
     int const columns = narrower ? last_narrow_n : Columns;
-    int const buffer = S.buffers * warp + stores_.acquire();
+    int const buffer = lent_ + S.buffers * warp + stores_.acquire();
     auto const sD = part<16, Columns>(tensor(tile_)(_, _, buffer));  // (16, Columns)
 #pragma unroll
     for (int i = 0; i < F::size; ++i) tCrD(i) *= scale;
@@ -217,6 +239,7 @@ template <EpilogueSm90Spec S> class EpilogueSm90 {
   int m_, n_;  // extents of D
   Tile const& tile_;
   Barriers const& barriers_;
+  int lent_ = 0;  // the first piece of the stage that is lent
   StorePipeline<S.buffers> stores_;
   EpilogueLoad c_;
 };

@@ -16,6 +16,9 @@ namespace tegula {
 /// from `first_thread` on, has `buffers` pieces of 16 rows in shared memory for D on its way out;
 /// or with `rows` of 64 each warpgroup has that many of 64 rows, which its warps write together.
 ///
+/// Or pieces lie in a `ring` of that many stages, each of which has `stage_pieces`, the same number
+/// for each warpgroup: one stage is lent at a time.
+///
 /// Where D is `transposed`, its columns are contiguous in global memory: a tile's rows lie along
 /// them. Then C and a bias are not added. Pieces have 64 rows; without buffers D leaves straight
 /// from registers.
@@ -28,6 +31,8 @@ struct EpilogueSm90Spec {
   int warp_rows = 16;  ///< from one warp's first row to the next one's
   int first_thread = 0;
   int buffers = 2;
+  int ring = 0;          ///< stages; 0: pieces have memory of their own
+  int stage_pieces = 0;  ///< of a stage
   int piece_bytes = 128;   ///< of a row of a piece, at most
   bool activates = false;  ///< whether there are activations: which, says EpilogueSm90Params
   bool transposed = false;
@@ -49,11 +54,17 @@ constexpr int last_narrow_store_n(EpilogueSm90Spec const& s) {
   return s.narrow_n == 0 ? last_store_n(s) : (s.narrow_n - 1) % store_n(s) + 1;
 }
 
-/// The pieces of all warps in shared memory: (rows, store_n, buffers of all warps).
-constexpr OperandTile store_tile(EpilogueSm90Spec const& s) {
-  return {bits(s.out), s.rows, store_n(s), s.transposed ? 0 : 1, s.buffers * s.warps * 16 / s.rows};
+/// Pieces that all warps write at a time, each its own, or each warpgroup; and the bytes of one.
+constexpr int pieces_at_once(EpilogueSm90Spec const& s) { return s.warps * 16 / s.rows; }
+constexpr int piece_bytes(EpilogueSm90Spec const& s) {
+  return s.rows * store_n(s) * bits(s.out) / 8;
 }
 
+/// The pieces of all warps in shared memory: (rows, store_n, buffers of all warps, or a ring's).
+constexpr OperandTile store_tile(EpilogueSm90Spec const& s) {
+  return {bits(s.out), s.rows, store_n(s), s.transposed ? 0 : 1,
+          s.ring > 0 ? s.ring * s.stage_pieces : s.buffers * pieces_at_once(s)};
+}
 /// Something for each width of the pieces that a row of a tile is stored in.
 template <class T> struct PerPiece { T whole, last, last_narrow; };
 

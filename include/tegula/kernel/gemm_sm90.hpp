@@ -44,7 +44,8 @@ requires(S.transposed&& S.buffers > 0) struct SelectEpilogue<S> {
 /// and B. One to three warpgroups, the consumers, multiply them by wgmma straight from shared
 /// memory, and store their tile of D by TMA, 16 rows a warp. All walk the same list of tiles; the
 /// ring runs on from one tile to the next, so that the next tile is being fetched while this one is
-/// stored.
+/// stored. Where that makes room for another stage, D leaves through the stage that the tile read
+/// last, which goes back to the producer after that (`lends`).
 ///
 ///     producer   for each tile, each step of K:  wait until a stage is empty, fetch A and B
 ///     consumers  for each tile:  for each step of K:  wait until a stage is full, multiply,
@@ -73,11 +74,13 @@ template <GemmSm90Config C> struct GemmSm90 {
   static constexpr bool two_widths = C.narrow_n > 0;
   static constexpr int narrow_n = two_widths ? C.narrow_n : C.block_n;
   static constexpr bool in_parts = C.in_parts;
+  static constexpr bool lends = lends_last_stage(C);
   static_assert(!split || !pingpong, "both consumers share one tile");
   static_assert(!in_parts || (!split && !pingpong && C.narrow_n == 0),
                 "parts differ in their steps, and all consumers share each");
   static_assert(!in_parts || !C.transposed || C.store_buffers == 0,
                 "each warp of a warpgroup has pieces of its own");
+  static_assert(!lends || can_lend_last_stage(C));
   static_assert(!two_widths || (C.narrow_n < C.block_n && !split));
   static_assert(stages >= 2);
 
@@ -124,14 +127,20 @@ template <GemmSm90Config C> struct GemmSm90 {
     TileA a;
     TileB b;
   };
+  static_assert(sizeof(Stages) == stages * stage_bytes(C));
   static_assert(sizeof(typename Reduction::Tile) <= sizeof(Stages));
+  static_assert(!lends || sizeof(typename Epilogue::Tile) == sizeof(TileA));
+
+  struct Nothing {};
+  template <bool Condition, class T> using If = std::conditional_t<Condition, T, Nothing>;
 
   struct SharedStorage {
     union {
       Stages stage;
-      typename Reduction::Tile sums;  // after the last step of K
+      typename Reduction::Tile sums;                 // after the last step of K
+      If<lends, typename Epilogue::Tile> lent;  // after a tile's last step, of the stage of that
     };
-    typename Epilogue::Tile d;
+    If<!lends, typename Epilogue::Tile> d;
     typename Ring::Storage ring;
     typename MathOrder::Storage order;
     typename Epilogue::Barriers epilogue;
@@ -143,7 +152,7 @@ template <GemmSm90Config C> struct GemmSm90 {
       name("full", ring.full);
       name("empty", ring.empty);
       name("turn", order.turn);
-      if constexpr (C.store_buffers > 0) name("D", d);
+      if constexpr (C.store_buffers > 0) name("D", d);  // else it has no memory of its own
       if constexpr (!C.transposed) name("C", epilogue.c);
       if constexpr (split) {
         name("sums", sums);
@@ -256,7 +265,7 @@ template <GemmSm90Config C> struct GemmSm90 {
   TEGULA_DEVICE static void consume(Params const& p, SharedStorage& smem, Ring const& ring,
                                     MathOrder& order, WorkTiles& work, int group) {
     Accumulator tCrC;
-    Epilogue epilogue{p.epilogue, p.problem.m, p.problem.n, smem.d, smem.epilogue};
+    Epilogue epilogue{p.epilogue, p.problem.m, p.problem.n, store_tile(smem), smem.epilogue};
     typename Ring::State state;
     int const share = Cluster::share();
     int steps = last_step(p, work) - first_step(p, work);
@@ -275,7 +284,11 @@ template <GemmSm90Config C> struct GemmSm90 {
       if constexpr (!in_parts) work.find();  // while the tensor core finishes
       wgmma_wait_group<0>();
       wgmma_pin(tCrC);
-      ring.release(last);
+      if constexpr (lends) {
+        epilogue.borrow(last);  // no peer loads into it before it is released
+      } else {
+        ring.release(last);
+      }
       int const m = work.m + (pingpong ? 0 : group * consumer_m);
       if constexpr (split) {
         Reduction const sums{smem.sums, smem.reduction, thread_idx_here() - 128};
@@ -289,6 +302,10 @@ template <GemmSm90Config C> struct GemmSm90 {
       } else {
         epilogue.store(tCrC, m, work.n, work.batch, narrow);
       }
+      if constexpr (lends) {
+        epilogue.give_back();
+        ring.release(last);
+      }
       work.next(pingpong ? 2 : 1);
       if constexpr (in_parts) {  // how many steps it has is its part's
         work.find();
@@ -297,6 +314,15 @@ template <GemmSm90Config C> struct GemmSm90 {
       if constexpr (pingpong) state.advance(steps);
     }
     epilogue.drain();
+  }
+
+  /// D on its way out.
+  TEGULA_DEVICE static typename Epilogue::Tile const& store_tile(SharedStorage const& smem) {
+    if constexpr (lends) {
+      return smem.lent;
+    } else {
+      return smem.d;
+    }
   }
 
   /// tCrC = A B over `steps` stages of the ring, for the group's rows and N columns. The tensor

@@ -24,6 +24,9 @@ enum class Schedule : std::uint8_t {
   pingpong,     ///< two compute a tile each, one's epilogue under the other's main loop
 };
 
+/// GemmSm90Config::store_buffers: D leaves through a stage of the ring.
+inline constexpr int kLastStage = -1;
+
 /// One configuration of the Hopper GEMM kernel: everything inside a CTA's tile.
 ///
 /// A tile is block_m x block_n elements of D: a CTA's (basic, cooperative) or a consumer's
@@ -49,7 +52,9 @@ struct GemmSm90Config {
   int split_k = 1;
   bool in_parts = false;
   int narrow_n = 0;  ///< columns of the narrower tiles, where D is cut into both; 0: there are none
-  /// of each consumer warp, for D on its way out; 0, only transposed: it leaves from registers
+  /// of each consumer warp, for D on its way out; 0, only transposed: it leaves from registers;
+  /// kLastStage: through A's part of the stage that the tile read last, which goes back to the
+  /// producer after that
   int store_buffers = 2;
   int min_ctas_per_sm = 1;
   bool activates = false;   ///< whether D is activated: by which function is known only at run time
@@ -91,16 +96,24 @@ constexpr int epilogue_n(GemmSm90Config const& c) {
   if (c.in_parts) return c.block_n % 32 == 0 ? 32 : c.block_n % 16 == 0 ? 16 : 8;
   return c.block_n / c.split_k;
 }
+constexpr int stages(GemmSm90Config const& c);
+constexpr bool lends_last_stage(GemmSm90Config const& c) { return c.store_buffers == kLastStage; }
 constexpr EpilogueSm90Spec epilogue(GemmSm90Config const& c) {
-  return {.out = c.out,
-          .n = epilogue_n(c),
-          .narrow_n = c.narrow_n,
-          .warps = 4 * consumers(c),
-          .rows = c.transposed ? 64 : 16,
-          .first_thread = kWarpgroupSize,  // after the producer's
-          .buffers = c.store_buffers,
-          .activates = c.activates,
-          .transposed = c.transposed};
+  EpilogueSm90Spec s = {.out = c.out,
+                        .n = epilogue_n(c),
+                        .narrow_n = c.narrow_n,
+                        .warps = 4 * consumers(c),
+                        .rows = c.transposed ? 64 : 16,
+                        .first_thread = kWarpgroupSize,  // after the producer's
+                        .buffers = c.store_buffers,
+                        .activates = c.activates,
+                        .transposed = c.transposed};
+  if (lends_last_stage(c)) {
+    s.ring = stages(c);
+    s.stage_pieces = 128 * c.block_m / piece_bytes(s);
+    s.buffers = s.stage_pieces / pieces_at_once(s);
+  }
+  return s;
 }
 
 /// The tiles of D that a CTA's cluster takes: a CTA's, and its cluster's.
@@ -129,17 +142,44 @@ constexpr std::int64_t part_bytes(GemmSm90Config const& c) {
 
 /// Shared memory of a CTA besides the stages: D on its way out; barriers, with room for alignment.
 constexpr int epilogue_bytes(GemmSm90Config const& c) {
-  if (c.store_buffers == 0) return 1024;
+  if (c.store_buffers <= 0) return 1024;
   OperandTile const d = store_tile(epilogue(c));
   return d.stages * d.mn * d.k * d.bits / 8 + 1024;
 }
-constexpr int stage_bytes(GemmSm90Config const& c) { return a_fetch(c).bytes + b_fetch(c).bytes; }
+constexpr int stage_bytes(GemmSm90Config const& c) {
+  return (c.block_m + c.block_n) * 128;  // bytes of K
+}
 /// As many stages as an H100's shared memory holds, 227 KB a CTA (228 KB an SM, less 1 KB for
 /// each CTA).
 constexpr int stages(GemmSm90Config const& c) {
   int const budget = (228 / c.min_ctas_per_sm - 1) * 1024;
   int const most = (budget - epilogue_bytes(c)) / stage_bytes(c);
   return most < 12 ? most : 12;
+}
+
+/// Whether D can leave through the last stage: nothing else comes to lie there, no other consumer
+/// waits for it, and each warpgroup has room for a piece where only it has read, in its rows of A.
+constexpr bool can_lend_last_stage(GemmSm90Config c) {
+  c.store_buffers = 1;
+  EpilogueSm90Spec const s = epilogue(c);
+  int const own = 128 * c.block_m / consumers(c);
+  return c.split_k == 1 && !c.in_parts && c.schedule != Schedule::pingpong &&
+         c.a_major == Major::k && own % piece_bytes(s) == 0 &&
+         own >= pieces_at_once(s) / consumers(c) * piece_bytes(s);
+}
+/// The same tile with D on its way out where it leaves room for more stages, if both consumers share
+/// the tile: in two buffers, in one, or, of those that have four stages else, or three consumers,
+/// in the last stage. For others more stages took longer, measured (decision 183): there D's way
+/// out counts for more.
+constexpr GemmSm90Config with_more_stages(GemmSm90Config c) {
+  if (c.schedule != Schedule::cooperative || c.store_buffers == 0) return c;
+  GemmSm90Config other = c;
+  other.store_buffers = 1;
+  if (stages(other) > stages(c)) c = other;
+  other.store_buffers = kLastStage;
+  if ((stages(c) <= 4 || consumers(c) == 3) && can_lend_last_stage(c) && stages(other) > stages(c))
+    c = other;
+  return c;
 }
 
 /// A and B. The tensor maps describe A as (k, m, batch) or (m, k, batch) with the boxes of

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "tegula/arch/discard.hpp"
 #include "tegula/arch/special_registers.hpp"
 #include "tegula/arch/tma.hpp"
 #include "tegula/kernel/activate_fragment.hpp"
@@ -59,6 +60,24 @@ template <EpilogueSm90Spec S> class TransposedEpilogueSm90 {
     if constexpr (S.narrow_n > 0) prefetch_tensor_map(p.d.last_narrow, where);
   }
 
+  /// The next tile leaves through that stage of the ring, which all warps of the warpgroup have read
+  /// when they meet, before they write.
+  TEGULA_DEVICE void borrow(int stage) {
+    static_assert(S.ring > 0);
+    lent_ = stage * S.stage_pieces;
+  }
+  /// All lanes of the warp are done with what was borrowed.
+  TEGULA_DEVICE void give_back(SourceLocation where = SourceLocation::current()) const {
+    int const first = lent_ + S.buffers * (thread_ / kWarpgroupSize);
+    stores_.drain(
+        [&] {
+          discard_shared(shared_address(&tile_) + first * piece_bytes(S), S.buffers * piece_bytes(S),
+                         where);
+        },
+        where);
+    warp::sync(warp::kAllLanes, where);  // that lane has seen the stage read
+  }
+
   /// Stores a warpgroup's tile of D whose first element is (m0, n0): accumulators (of wgmma, MMA_M,
   /// 1) for 64 rows each. Of a narrow tile, no columns beyond its edge.
   template <class M>
@@ -96,7 +115,7 @@ template <EpilogueSm90Spec S> class TransposedEpilogueSm90 {
 #pragma unroll
     for (int i = 0; i < F::size; ++i) tCrD(i) *= scale;
     if constexpr (S.activates) activate_all(p_.activation, tCrD);
-    int const buffer = S.buffers * (thread_ / kWarpgroupSize) + stores_.acquire();
+    int const buffer = lent_ + S.buffers * (thread_ / kWarpgroupSize) + stores_.acquire();
     auto const sD = part<64, Columns>(buffer_at(buffer));  // (64, Columns)
     copy(rounded<Out>(tCrD),
          MatrixStore<piece_mma<Columns>, true>{thread_ % kWarpgroupSize}.partition(sD));
@@ -121,7 +140,8 @@ template <EpilogueSm90Spec S> class TransposedEpilogueSm90 {
 
   Params const& p_;
   Tile const& tile_;
-  int thread_;  // from 0 on
+  int thread_;    // from 0 on
+  int lent_ = 0;  // the first piece of the stage that is lent
   StorePipeline<S.buffers, kWarpgroupSize / kWarpSize> stores_;
 };
 

@@ -44,7 +44,15 @@ template <int Buffers, int Warps = 1> class StorePipeline {
 
   /// Before the CTA ends: its shared memory lives until TMA has read it.
   TEGULA_DEVICE void drain(SourceLocation where = SourceLocation::current()) const {
-    if (is_issuer(where)) bulk_wait_group_read<0>(where);
+    drain([] {}, where);
+  }
+  /// Likewise where the memory has another use then: the lane that has waited calls `then`.
+  template <class Then>
+  TEGULA_DEVICE void drain(Then then, SourceLocation where = SourceLocation::current()) const {
+    if (is_issuer(where)) {
+      bulk_wait_group_read<0>(where);
+      then();
+    }
   }
 
  private:

@@ -69,6 +69,8 @@ void ld_shared(void* value, std::uint32_t address, int bytes, SourceLocation whe
 void st_shared(std::uint32_t address, void const* value, int bytes, SourceLocation where);
 /// Not an instruction (arch/unpoison.hpp).
 void unpoison_shared(std::uint32_t address, int bytes, SourceLocation where);
+/// Nor is this (arch/discard.hpp).
+void discard_shared(std::uint32_t address, int bytes, SourceLocation where);
 void ld_global(void* value, void const* address, int bytes, SourceLocation where);
 void ld_global_nc(void* value, void const* address, int bytes, SourceLocation where);
 void st_global(void* address, void const* value, int bytes, SourceLocation where);

@@ -190,7 +190,7 @@ GemmChoice predict_parts(GemmArguments const& g, GemmSm90Config const& c, int pa
   double epilogue = model.least_epilogue_us + part * model.epilogue_us;
   if (c.transposed)
     epilogue += part * (c.store_buffers == 0 ? model.from_registers_us : model.transposed_us);
-  if (!c.transposed && c.store_buffers == 1) epilogue += part * model.one_buffer_us;
+  if (!c.transposed && c.store_buffers != 2) epilogue += part * model.one_buffer_us;
   if (g.beta != 0) epilogue += part * model.read_c_us;
   if (c.split_k > 1)
     epilogue += model.reduction_us + model.reduction_cta_us * c.split_k +

@@ -309,6 +309,19 @@ bool RaceShadow::may_access(Issuers const& issuers, std::uint32_t offset, std::u
   return read;
 }
 
+void RaceShadow::discard(int thread, std::uint32_t offset, std::uint32_t n, std::uint16_t site) {
+  auto const over = [&](Stamp const& stamp) {
+    return stamp.time == 0 || (causality_.is_generic(stamp.agent) && ordered(thread, stamp) &&
+                               causality_.fenced(thread, stamp.agent, stamp.time));
+  };
+  each_word(offset, n, [&](std::uint32_t word, std::uint32_t bytes) {
+    Split const last = stamps_of(word);
+    if (bytes == 0xf && std::all_of(last.begin(), last.end(), over)) set_writer(word, {});
+    return true;
+  });
+  has_read(thread, false, offset, n, site);
+}
+
 void RaceShadow::has_read(int thread, bool warpgroup, std::uint32_t offset, std::uint32_t n,
                           std::uint16_t site) {
   std::uint32_t const lane = 1u << thread % 32;

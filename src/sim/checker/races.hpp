@@ -54,6 +54,10 @@ class RaceShadow {
                   bool strict, Conflict& conflict) const;
   /// n bytes have been written, after all that was done to them before.
   void written(std::uint32_t offset, std::uint32_t n, Stamp stamp);
+  /// A thread is done with n bytes: those that were written through the generic proxy, and are
+  /// fenced as it knows, have no writer any more; and it has read them all, as the asynchronous
+  /// proxy does.
+  void discard(int thread, std::uint32_t offset, std::uint32_t n, std::uint16_t site);
   /// The asynchronous proxy has read n bytes, as a thread, or a warpgroup given by its first,
   /// knows now.
   void has_read(int thread, bool warpgroup, std::uint32_t offset, std::uint32_t n,

@@ -57,6 +57,13 @@ void Checker::shared_unpoisoned(Cta& cta, std::uint32_t address, std::uint32_t b
   of(cta).state.mark(address, bytes, kWritten);
 }
 
+void Checker::shared_discarded(Cta& cta, std::uint32_t address, std::uint32_t bytes,
+                               SourceLocation where) {
+  if (races_)
+    of(cta).shadow.discard(cta.current_thread().agent, address - kSharedBase, bytes,
+                           site(Instruction::cp_async_bulk_tensor, where));
+}
+
 /// An atomic, or a strong load or store: it may meet others.
 void Checker::strong_shared_access(Cta& cta, SharedAccess const& access) {
   OfCta& own = of(cta);

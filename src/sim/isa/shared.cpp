@@ -72,18 +72,32 @@ void st_shared(std::uint32_t address, void const* value, int bytes, SourceLocati
   }
 }
 
-void unpoison_shared(std::uint32_t address, int bytes, SourceLocation where) {
-  Cta& cta = this_cta();
+namespace {
+/// Has bytes hold 0xff; false, with a finding, where they are not the CTA's.
+bool fill_shared(Cta& cta, char const* function, std::uint32_t address, int bytes,
+                 SourceLocation where) {
   if (bytes < 0 || !cta.shared().contains(address, static_cast<std::uint32_t>(bytes))) {
     cta.report(FindingKind::out_of_bounds, where, cta.here(), "", "",
-               fmt::format("unpoison_shared of {} bytes at shared address {:#x} lies outside of "
-                           "the CTA's shared memory",
-                           bytes, address));
-    return;
+               fmt::format("{} of {} bytes at shared address {:#x} lies outside of the CTA's "
+                           "shared memory",
+                           function, bytes, address));
+    return false;
   }
   std::memset(cta.shared().at(address), 0xff, static_cast<std::size_t>(bytes));
-  if (cta.checking())
+  return true;
+}
+}  // namespace
+
+void unpoison_shared(std::uint32_t address, int bytes, SourceLocation where) {
+  Cta& cta = this_cta();
+  if (fill_shared(cta, "unpoison_shared", address, bytes, where) && cta.checking())
     cta.observers().shared_unpoisoned(cta, address, static_cast<std::uint32_t>(bytes));
+}
+
+void discard_shared(std::uint32_t address, int bytes, SourceLocation where) {
+  Cta& cta = this_cta();
+  if (fill_shared(cta, "discard_shared", address, bytes, where) && cta.checking())
+    cta.observers().shared_discarded(cta, address, static_cast<std::uint32_t>(bytes), where);
 }
 
 }  // namespace tegula::sim

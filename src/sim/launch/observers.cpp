@@ -110,6 +110,10 @@ void Observers::shared_accessed(Cta& cta, SharedAccess const& access) {
 void Observers::shared_unpoisoned(Cta& cta, std::uint32_t address, std::uint32_t bytes) {
   list_->checker.shared_unpoisoned(cta, address, bytes);
 }
+void Observers::shared_discarded(Cta& cta, std::uint32_t address, std::uint32_t bytes,
+                                 SourceLocation where) {
+  list_->checker.shared_discarded(cta, address, bytes, where);
+}
 void Observers::matrix_row_accessed(Cta& cta, SharedAccess const& access, bool transpose, int row) {
   list_->checker.matrix_row_accessed(cta, access, transpose, row);
 }

@@ -5,6 +5,7 @@
 
 #include "racing_kernel.hpp"
 #include "tegula/arch/cluster.hpp"
+#include "tegula/arch/discard.hpp"
 
 /// Races in shared memory between the CTAs of a cluster.
 namespace tegula {
@@ -125,6 +126,63 @@ TEST(Races, AnArrivalAtAPeersMbarrierTellsOfReads) {
       report_of<FreesATileForItsPeer>({.strict = {.scopes = true}}, {2, 1, 1});
   ASSERT_EQ(strict.findings.size(), 1u) << strict.text();
   EXPECT_EQ(strict.findings[0].kind, FindingKind::async_overwrite);
+}
+
+/// CTA 1 writes its tile, fences that, is done with it, and tells CTA 0, which loads over it; or
+/// something of this is missing, or comes too late.
+enum class Missing { nothing, fence, discard, early_discard };
+template <Missing M> struct HandsATileToItsPeer : RacingPair {
+  void operator()(Params const& p, SharedStorage& smem) const {
+    begin(smem, 32);
+    cluster::sync();
+    if (warp_id() == 0 && cluster_cta_rank() == 1) {
+      SharedAddr const own = tile(smem, lane_id());
+      st_shared(own, 5u, kOne);
+      if (M != Missing::fence) fence_proxy_async_shared();
+      if (M == Missing::early_discard) mbarrier_arrive_cluster(mapa(full(smem, 1), 0));
+      if (M != Missing::discard) discard_shared(own, 4);
+      if (M != Missing::early_discard) mbarrier_arrive_cluster(mapa(full(smem, 1), 0));
+      mbarrier_arrive(full(smem));
+      if (lane_id() == 0) mbarrier_expect_tx(full(smem), tile_bytes);
+    }
+    if (thread_idx() == 0 && cluster_cta_rank() == 0) {
+      mbarrier_wait_parity(full(smem, 1), 0);
+      bulk_load(mapa(tile(smem), 1), p.in, tile_bytes, mapa(full(smem), 1), kOther);
+    }
+    cluster::sync();
+    if (cluster_cta_rank() == 1) mbarrier_wait_parity(full(smem), 0);
+  }
+};
+
+TEST(Races, AnArrivalAtAPeersMbarrierTellsOfWhatIsDiscarded) {
+  sim::Report const whole = report_of<HandsATileToItsPeer<Missing::nothing>>({}, {2, 1, 1});
+  EXPECT_TRUE(whole.ok()) << whole.text();
+  EXPECT_FALSE(report_of<HandsATileToItsPeer<Missing::fence>>({}, {2, 1, 1}).ok());
+  EXPECT_FALSE(report_of<HandsATileToItsPeer<Missing::discard>>({}, {2, 1, 1}).ok());
+  EXPECT_FALSE(report_of<HandsATileToItsPeer<Missing::early_discard>>({}, {2, 1, 1}).ok());
+}
+
+/// The bytes hold NaN then, and may be read.
+struct ReadsWhatIsDiscarded : Racing {
+  void operator()(Params const&, SharedStorage& smem) const {
+    if (thread_idx() != 0) return;
+    st_shared(word(smem, 0), 5u);
+    discard_shared(word(smem, 0), 4);
+    if (ld_shared<std::uint32_t>(word(smem, 0)) != 0xffffffff) trap();
+  }
+};
+
+struct DiscardsBeyond : Racing {
+  void operator()(Params const&, SharedStorage& smem) const {
+    if (thread_idx() == 0) discard_shared(word(smem, 0), sizeof(smem) + 4096);
+  }
+};
+
+TEST(Checker, DiscardedSharedMemory) {
+  EXPECT_TRUE(report_of<ReadsWhatIsDiscarded>().ok());
+  sim::Report const beyond = report_of<DiscardsBeyond>();
+  ASSERT_EQ(beyond.findings.size(), 1u) << beyond.text();
+  EXPECT_EQ(beyond.findings[0].kind, FindingKind::out_of_bounds);
 }
 
 }  // namespace
