@@ -200,8 +200,8 @@ constexpr Schedule kSchedules[] = {Schedule::basic, Schedule::cooperative, Sched
 
 /// Every form with bf16 K-major operands; then all operands with every schedule, its forms taking
 /// turns (in a build of representative configurations with one schedule each, in turn); tiles of a
-/// width that is no power of two; those of two widths; those in parts; D transposed; and D through the
-/// stage read last.
+/// width that is no power of two; those of two widths; those in parts; D transposed; and D through
+/// the stage read last.
 constexpr auto kConfigurations = [] {
   constexpr std::size_t others = std::size(kOperands) - 1;
   constexpr std::size_t with_others = TEGULA_ALL_FORMS ? std::size(kSchedules) * others : others;

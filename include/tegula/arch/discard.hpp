@@ -13,8 +13,9 @@ namespace tegula {
 /// On a GPU it does nothing. On the simulated machine the bytes hold 0xff from then on, NaN in each
 /// type of floats. To the checker a byte has then been read by the caller, and written by nobody,
 /// if the caller knows who wrote it, and that this thread has fenced it; else this says nothing.
-TEGULA_DEVICE void discard_shared([[maybe_unused]] SharedAddr address, [[maybe_unused]] int bytes,
-                                  [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+TEGULA_DEVICE void discard_shared(
+    [[maybe_unused]] SharedAddr address, [[maybe_unused]] int bytes,
+    [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if !TEGULA_GPU
   sim::discard_shared(address, bytes, where);
 #endif

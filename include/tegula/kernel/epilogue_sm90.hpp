@@ -74,8 +74,8 @@ template <EpilogueSm90Spec S> class EpilogueSm90 {
     if constexpr (S.narrow_n > 0) prefetch_tensor_map(p.d.last_narrow, where);
   }
 
-  /// The next tile leaves through that stage of the ring, which all warps of the warpgroup have read
-  /// when all are here. By a warpgroup.
+  /// The next tile leaves through that stage of the ring, which all warps of the warpgroup have
+  /// read when all are here. By a warpgroup.
   TEGULA_DEVICE void borrow(int stage, SourceLocation where = SourceLocation::current()) {
     static_assert(S.ring > 0);
     lent_ = stage * S.stage_pieces;
@@ -87,8 +87,8 @@ template <EpilogueSm90Spec S> class EpilogueSm90 {
     int const first = lent_ + S.buffers * ((thread_idx_here() - S.first_thread) / kWarpSize);
     stores_.drain(
         [&] {
-          discard_shared(shared_address(&tile_) + first * piece_bytes(S), S.buffers * piece_bytes(S),
-                         where);
+          discard_shared(shared_address(&tile_) + first * piece_bytes(S),
+                         S.buffers * piece_bytes(S), where);
         },
         where);
     warp::sync(warp::kAllLanes, where);  // that lane has seen the rest read

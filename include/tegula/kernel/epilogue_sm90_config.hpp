@@ -31,8 +31,8 @@ struct EpilogueSm90Spec {
   int warp_rows = 16;  ///< from one warp's first row to the next one's
   int first_thread = 0;
   int buffers = 2;
-  int ring = 0;          ///< stages; 0: pieces have memory of their own
-  int stage_pieces = 0;  ///< of a stage
+  int ring = 0;            ///< stages; 0: pieces have memory of their own
+  int stage_pieces = 0;    ///< of a stage
   int piece_bytes = 128;   ///< of a row of a piece, at most
   bool activates = false;  ///< whether there are activations: which, says EpilogueSm90Params
   bool transposed = false;

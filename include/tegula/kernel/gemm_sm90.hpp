@@ -137,7 +137,7 @@ template <GemmSm90Config C> struct GemmSm90 {
   struct SharedStorage {
     union {
       Stages stage;
-      typename Reduction::Tile sums;                 // after the last step of K
+      typename Reduction::Tile sums;            // after the last step of K
       If<lends, typename Epilogue::Tile> lent;  // after a tile's last step, of the stage of that
     };
     If<!lends, typename Epilogue::Tile> d;

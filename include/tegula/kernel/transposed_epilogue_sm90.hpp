@@ -60,8 +60,8 @@ template <EpilogueSm90Spec S> class TransposedEpilogueSm90 {
     if constexpr (S.narrow_n > 0) prefetch_tensor_map(p.d.last_narrow, where);
   }
 
-  /// The next tile leaves through that stage of the ring, which all warps of the warpgroup have read
-  /// when they meet, before they write.
+  /// The next tile leaves through that stage of the ring, which all warps of the warpgroup have
+  /// read when they meet, before they write.
   TEGULA_DEVICE void borrow(int stage) {
     static_assert(S.ring > 0);
     lent_ = stage * S.stage_pieces;
@@ -71,8 +71,8 @@ template <EpilogueSm90Spec S> class TransposedEpilogueSm90 {
     int const first = lent_ + S.buffers * (thread_ / kWarpgroupSize);
     stores_.drain(
         [&] {
-          discard_shared(shared_address(&tile_) + first * piece_bytes(S), S.buffers * piece_bytes(S),
-                         where);
+          discard_shared(shared_address(&tile_) + first * piece_bytes(S),
+                         S.buffers * piece_bytes(S), where);
         },
         where);
     warp::sync(warp::kAllLanes, where);  // that lane has seen the stage read

@@ -78,9 +78,9 @@ GemmSm90Features gemm_sm90_features(GemmArguments const& g, GemmSm90Config const
           number(choice.parts),
           number(ring),
           number(c.min_ctas_per_sm),
-          number(!c.transposed         ? 0
+          number(!c.transposed          ? 0
                  : c.store_buffers != 0 ? 1
-                                       : 2),
+                                        : 2),
           row(g.a_major, *g.lda, g.in),
           row(g.b_major, *g.ldb, *g.in_b),
           alignment(*g.ldd * bytes_of(*g.out)),

@@ -128,8 +128,7 @@ class Observers {
   /// Bytes of it may be read from here on, though nobody writes them.
   void shared_unpoisoned(Cta& cta, std::uint32_t address, std::uint32_t bytes);
   /// Nobody needs what bytes of it hold.
-  void shared_discarded(Cta& cta, std::uint32_t address, std::uint32_t bytes,
-                        SourceLocation where);
+  void shared_discarded(Cta& cta, std::uint32_t address, std::uint32_t bytes, SourceLocation where);
   /// A row of an 8 x 8 matrix is moved, 16 bytes whose address the lane gives and that others hold.
   void matrix_row_accessed(Cta& cta, SharedAccess const& access, bool transpose, int row);
   /// The current thread accesses bytes of global memory.
