@@ -40,6 +40,7 @@ template <EpilogueSm90Spec S> class EpilogueSm90 {
   static constexpr int piece_n = store_n(S);
   static constexpr int last_n = last_store_n(S);
   static constexpr int last_narrow_n = last_narrow_store_n(S);
+  static constexpr int piece_size = piece_bytes(S);
   static constexpr int unit = store_unit(S.out);
   static constexpr PerPiece<TmaBoxes> boxes = store_boxes(S);
   static constexpr int last_narrow_bytes = boxes.last_narrow.bytes;
@@ -87,8 +88,8 @@ template <EpilogueSm90Spec S> class EpilogueSm90 {
     int const first = lent_ + S.buffers * ((thread_idx_here() - S.first_thread) / kWarpSize);
     stores_.drain(
         [&] {
-          discard_shared(shared_address(&tile_) + first * piece_bytes(S),
-                         S.buffers * piece_bytes(S), where);
+          discard_shared(shared_address(&tile_) + first * piece_size, S.buffers * piece_size,
+                         where);
         },
         where);
     warp::sync(warp::kAllLanes, where);  // that lane has seen the rest read

@@ -33,6 +33,7 @@ template <EpilogueSm90Spec S> class TransposedEpilogueSm90 {
  private:
   static constexpr int piece_n = store_n(S), last_n = last_store_n(S);
   static constexpr int last_narrow_n = last_narrow_store_n(S);
+  static constexpr int piece_size = piece_bytes(S);
   static constexpr int all_buffers = store_tile(S).stages;
   static constexpr PerPiece<TmaBoxes> boxes = store_boxes(S);
   static_assert(S.narrow_n == 0 || S.n - last_n == S.narrow_n - last_narrow_n,
@@ -71,8 +72,8 @@ template <EpilogueSm90Spec S> class TransposedEpilogueSm90 {
     int const first = lent_ + S.buffers * (thread_ / kWarpgroupSize);
     stores_.drain(
         [&] {
-          discard_shared(shared_address(&tile_) + first * piece_bytes(S),
-                         S.buffers * piece_bytes(S), where);
+          discard_shared(shared_address(&tile_) + first * piece_size, S.buffers * piece_size,
+                         where);
         },
         where);
     warp::sync(warp::kAllLanes, where);  // that lane has seen the stage read
