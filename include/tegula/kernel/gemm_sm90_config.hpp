@@ -167,7 +167,7 @@ constexpr bool can_lend_last_stage(GemmSm90Config c) {
          c.a_major == Major::k && own % piece_bytes(s) == 0 &&
          own >= pieces_at_once(s) / consumers(c) * piece_bytes(s);
 }
-/// The same tile with D on its way out where it leaves room for more stages, if both consumers
+/// The same tile with D on its way out where it leaves room for more stages, if its consumers
 /// share the tile: in two buffers, in one, or, of those that have four stages else, or three
 /// consumers, in the last stage. For others more stages took longer, measured (decision 183): there
 /// D's way out counts for more.
