@@ -185,7 +185,7 @@ def bandwidth_table(records):
         ours, peers = ([r["gb_per_s"][whose] / r["gb_per_s"]["copy"] for r in group] for whose in ("tegula", "peer"))
         worst = min(range(len(group)), key=ours.__getitem__)
         rows.append([name, str(len(group)), f"{geometric_mean(ours):.3f}", f"{ours[worst]:.3f} ({group[worst]['case']})", f"{geometric_mean(peers):.3f}"])
-    copied, launched = (geometric_mean([r["gb_per_s"][key] for r in records]) for key in ("copy", "launch_us"))
+    copied, launched = geometric_mean([r["gb_per_s"]["copy"] for r in records]), geometric_mean([r["launch_us"] for r in records])
     return (
         f"With 1 to 16 rows and weights of 32 MB and more memory bounds the time. Below is the bandwidth, the bytes of the operands and of D over the time, as a part of that of a copy"
         f" of 1 GiB, {copied:.0f} GB/s. Before each launch the L2 was only read, so that nothing was left to be written back. A launch that does next to"

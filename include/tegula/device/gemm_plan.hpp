@@ -102,7 +102,7 @@ struct GemmSm90CostModel {
   /// Whether what the model says is corrected by what was learned from launches that were timed
   /// (src/device/families/gemm_sm90_correction.hpp).
   bool corrected = true;
-  double least_correction = 0.8;  ///< a smaller one, as of one launch in a thousand, is this
+  double least_correction = 0.8;  ///< a smaller one, as of four launches in a thousand, is this
 };
 
 /// The same of the other families, of a Hopper GPU, and what all have in common.

@@ -100,14 +100,25 @@ TEST(Races, AnArrivalAtAPeersMbarrierReleasesAtItsScope) {
   expect_race<SendsToItsPeer<true, false>>(FindingKind::data_race, {}, {2, 1, 1});
 }
 
-/// CTA 1 reads its tile and tells CTA 0, which loads over it. (Strictly, at too narrow a scope.)
-struct FreesATileForItsPeer : RacingPair {
+/// CTA 1 uses its tile and tells CTA 0, which loads over it: it has read it (strictly, the arrival
+/// has too narrow a scope), or it has written it, fenced that, and discards it. Or a part of this
+/// is missing, or comes too late.
+enum class Use { reads, discards, lacks_fence, lacks_discard, discards_late };
+template <Use U> struct HandsATileToItsPeer : RacingPair {
   void operator()(Params const& p, SharedStorage& smem) const {
     begin(smem, 32);
     cluster::sync();
     if (warp_id() == 0 && cluster_cta_rank() == 1) {
-      ld_shared<std::uint32_t>(tile(smem, lane_id()), kOne);
-      mbarrier_arrive_cluster(mapa(full(smem, 1), 0));
+      SharedAddr const own = tile(smem, lane_id()), peers = mapa(full(smem, 1), 0);
+      if (U == Use::reads) {
+        ld_shared<std::uint32_t>(own, kOne);
+      } else {
+        st_shared(own, 5u, kOne);
+        if (U != Use::lacks_fence) fence_proxy_async_shared();
+        if (U == Use::discards || U == Use::lacks_fence) discard_shared(own, 4);
+      }
+      mbarrier_arrive_cluster(peers);
+      if (U == Use::discards_late) discard_shared(own, 4);
       mbarrier_arrive(full(smem));
       if (lane_id() == 0) mbarrier_expect_tx(full(smem), tile_bytes);
     }
@@ -121,45 +132,19 @@ struct FreesATileForItsPeer : RacingPair {
 };
 
 TEST(Races, AnArrivalAtAPeersMbarrierTellsOfReads) {
-  EXPECT_TRUE(report_of<FreesATileForItsPeer>({}, {2, 1, 1}).ok());
+  EXPECT_TRUE(report_of<HandsATileToItsPeer<Use::reads>>({}, {2, 1, 1}).ok());
   sim::Report const strict =
-      report_of<FreesATileForItsPeer>({.strict = {.scopes = true}}, {2, 1, 1});
+      report_of<HandsATileToItsPeer<Use::reads>>({.strict = {.scopes = true}}, {2, 1, 1});
   ASSERT_EQ(strict.findings.size(), 1u) << strict.text();
   EXPECT_EQ(strict.findings[0].kind, FindingKind::async_overwrite);
 }
 
-/// CTA 1 writes its tile, fences that, is done with it, and tells CTA 0, which loads over it; or
-/// something of this is missing, or comes too late.
-enum class Missing { nothing, fence, discard, early_discard };
-template <Missing M> struct HandsATileToItsPeer : RacingPair {
-  void operator()(Params const& p, SharedStorage& smem) const {
-    begin(smem, 32);
-    cluster::sync();
-    if (warp_id() == 0 && cluster_cta_rank() == 1) {
-      SharedAddr const own = tile(smem, lane_id());
-      st_shared(own, 5u, kOne);
-      if (M != Missing::fence) fence_proxy_async_shared();
-      if (M == Missing::early_discard) mbarrier_arrive_cluster(mapa(full(smem, 1), 0));
-      if (M != Missing::discard) discard_shared(own, 4);
-      if (M != Missing::early_discard) mbarrier_arrive_cluster(mapa(full(smem, 1), 0));
-      mbarrier_arrive(full(smem));
-      if (lane_id() == 0) mbarrier_expect_tx(full(smem), tile_bytes);
-    }
-    if (thread_idx() == 0 && cluster_cta_rank() == 0) {
-      mbarrier_wait_parity(full(smem, 1), 0);
-      bulk_load(mapa(tile(smem), 1), p.in, tile_bytes, mapa(full(smem), 1), kOther);
-    }
-    cluster::sync();
-    if (cluster_cta_rank() == 1) mbarrier_wait_parity(full(smem), 0);
-  }
-};
-
 TEST(Races, AnArrivalAtAPeersMbarrierTellsOfWhatIsDiscarded) {
-  sim::Report const whole = report_of<HandsATileToItsPeer<Missing::nothing>>({}, {2, 1, 1});
+  sim::Report const whole = report_of<HandsATileToItsPeer<Use::discards>>({}, {2, 1, 1});
   EXPECT_TRUE(whole.ok()) << whole.text();
-  EXPECT_FALSE(report_of<HandsATileToItsPeer<Missing::fence>>({}, {2, 1, 1}).ok());
-  EXPECT_FALSE(report_of<HandsATileToItsPeer<Missing::discard>>({}, {2, 1, 1}).ok());
-  EXPECT_FALSE(report_of<HandsATileToItsPeer<Missing::early_discard>>({}, {2, 1, 1}).ok());
+  expect_race<HandsATileToItsPeer<Use::lacks_fence>>(FindingKind::data_race, {}, {2, 1, 1});
+  expect_race<HandsATileToItsPeer<Use::lacks_discard>>(FindingKind::data_race, {}, {2, 1, 1});
+  EXPECT_FALSE(report_of<HandsATileToItsPeer<Use::discards_late>>({}, {2, 1, 1}).ok());
 }
 
 /// The bytes hold NaN then, and may be read.
