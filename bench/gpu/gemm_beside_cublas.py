@@ -7,7 +7,8 @@ D = A B^T, A (m, k) and B (n, k) with contiguous rows, random normal values; bf1
 out. The peers are PyTorch (torch.matmul, torch._scaled_mm with fast accumulation) and cublasLt, the fastest of all algorithms that its
 heuristics propose; likewise tegula's default choice, and the fastest of its own candidates. Each result is first held against the product
 in float64, the output poisoned before; a peer's wrong one does not count. Launches of ours and of the peers alternate, each timed by
-events after the L2 cache was flushed; medians are shown, and the ratio is to the faster peer. To 16 rows, where memory bounds the time, the
+events after the L2 cache was flushed. Where in memory A, B and D lie makes up to 15 % in short launches: copies of them lie in several
+places, and the mean of the places' medians is shown. The ratio is to the faster peer. To 16 rows, where memory bounds the time, the
 bytes a second of ours and of the faster peer are also held against those of a large copy, with an L2 whose lines need not be written back.
 
 --random N draws N shapes of models' layers by a seed instead of the list. --weigh WORTH also times every configuration whose predicted time
@@ -19,6 +20,7 @@ import argparse
 import ctypes
 import functools
 import math
+import random
 import statistics
 
 import torch
@@ -46,8 +48,13 @@ SHAPES = [(m, n, k) for m in (64, 128) for n, k in NK_OF_FEW_ROWS] + [
     (16384, 16384, 16384),
 ]
 TYPES = {"bf16": torch.bfloat16, "fp8": torch.float8_e4m3fn}
-TUNING_ROUNDS, TUNING_WARM_UPS = 7, 2  # launches of each candidate
+TUNING_PLACES, TUNING_ROUNDS, TUNING_WARM_UPS = 3, 3, 1  # launches of each candidate in each place
+MOST_PLACES, BYTES_OF_PLACES = 10, 4 << 30  # where copies of a problem lie
+PLACES_APART = 1 << 20  # bytes, at most, by a random number of ALIGNMENT
+ALIGNMENT = 512
+SHORT, SHORT_ROUNDS = 100e-6, 4  # launches of fewer seconds have so many times as many rounds
 DECODING_ROWS = 16  # with so many, memory bounds the time: bytes a second are shown, too
+COPY_ROUNDS = 7
 COPIED_BYTES = 1 << 30  # read and written in all: so many that what stays in L2 does not count
 MULTIPLES = {"bf16": 8, "fp8": 16}  # of n and k that the peers take
 TYPE_CODES = {"bf16": 0, "fp8": 1}  # of entry_points.cpp
@@ -58,7 +65,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", help="the folder of a CUDA build")
     parser.add_argument("--record", help="append JSON lines to this file")
-    parser.add_argument("--rounds", type=int, default=25, help="timed launches of each (default 25)")
+    parser.add_argument("--rounds", type=int, default=25, help="timed launches of each, in all places; of short ones 4 times as many (default 25)")
     parser.add_argument("--types", nargs="*", choices=TYPES, default=list(TYPES))
     parser.add_argument("--largest-m", type=int, default=1 << 30, help="leave out the shapes of more rows")
     parser.add_argument("--random", type=int, default=0, metavar="N", help="N shapes drawn by --seed, not the list")
@@ -77,6 +84,27 @@ class Problem:
         # Scales that keep the product near 1, as a quantised layer's do; with bf16 there are none.
         self.scales = [torch.full((1,), k**-0.25, device="cuda") for _ in range(2)] if kind == "fp8" else [None, None]
         self.out = self.poisoned()
+        here = (self.a, self.b, self.out)
+        count = max(1, min(MOST_PLACES, BYTES_OF_PLACES // self.bytes))
+        self.places = [here] + [tuple(map(elsewhere, here)) for _ in range(count - 1)]
+        self.peer = None  # of cublasLt, which moves along
+
+    def move(self, place):
+        self.a, self.b, self.out = place
+        if self.peer:
+            self.peer.a, self.peer.b, self.peer.d = place
+
+    def seconds(self, timer, functions, places, rounds, warm_ups, clean=False):
+        """The mean over the places of each function's median time, over so many rounds in each."""
+        medians = []
+        for place in self.places[:places]:
+            self.move(place)
+            medians.append(timer.medians(functions, rounds, warm_ups, clean))
+        self.move(self.places[0])
+        return [statistics.fmean(times) for times in zip(*medians)]
+
+    def tuning_seconds(self, timer, functions):
+        return self.seconds(timer, functions, TUNING_PLACES, TUNING_ROUNDS, TUNING_WARM_UPS)
 
     def poisoned(self):
         m, n, _ = self.shape
@@ -97,7 +125,7 @@ class Problem:
             return lambda: self.entry("tegula_bench_gemm_candidate", code, number, self.a, self.b, *self.scales, self.out, *self.shape)
 
         functions = [candidate(number) for number in range(count)]
-        seconds = timer.medians(functions, TUNING_ROUNDS, TUNING_WARM_UPS)
+        seconds = self.tuning_seconds(timer, functions)
         fastest = min(range(count), key=seconds.__getitem__)
         return functions[fastest], self.entry.text("tegula_bench_gemm_candidate_name", code, fastest, *self.shape), count
 
@@ -120,7 +148,7 @@ class Problem:
             self.check(name, self.out)
             numbers = self.entry.text("tegula_bench_gemm_candidate_numbers", code, number, *self.shape)
             found.append({"name": name, "numbers": numbers, "predicted": list(costs)})
-        for candidate, seconds in zip(found, timer.medians(functions, TUNING_ROUNDS, TUNING_WARM_UPS)):
+        for candidate, seconds in zip(found, self.tuning_seconds(timer, functions)):
             candidate["measured"] = seconds * 1e6
         return found
 
@@ -156,13 +184,20 @@ class Problem:
             raise SystemExit(f"gemm {self.kind} {self.shape}: {what} is {fault}")
 
 
+def elsewhere(tensor):
+    """A copy in other memory, at a random distance from what is there."""
+    apart, size = ALIGNMENT * random.randrange(PLACES_APART // ALIGNMENT), tensor.numel() * tensor.element_size()
+    memory = torch.empty(apart + size, dtype=torch.uint8, device="cuda")
+    return memory[apart:].view(tensor.dtype).view(tensor.shape).copy_(tensor)
+
+
 @functools.cache
 def memory_bounds(timer):
     """The GB/s that a copy of COPIED_BYTES reads and writes, and the microseconds of a launch that does next to nothing. A copy of fewer bytes
     leaves much of what it writes in L2."""
     source = torch.empty(COPIED_BYTES // 2, dtype=torch.uint8, device="cuda")
     target, little = torch.empty_like(source), torch.empty(4, device="cuda")
-    copied, launched = timer.medians([lambda: target.copy_(source), lambda: little.zero_()], TUNING_ROUNDS, clean=True)
+    copied, launched = timer.medians([lambda: target.copy_(source), lambda: little.zero_()], COPY_ROUNDS, clean=True)
     return COPIED_BYTES / copied / 1e9, launched * 1e6
 
 
@@ -176,6 +211,7 @@ def measure(problem, timer, lt, rounds):
     peers, told = {}, {}
     try:
         best = lt.best(problem.a, problem.b, theirs, timer, is_right=lambda: problem.fault(theirs) is None, **scales)
+        problem.peer = best
         peers["cublasLt"], told = best, {"cublaslt_algorithm": best.description, "cublaslt_candidates": best.candidates}
     except CublasLtError as error:
         print(f"  {problem.kind} {m} x {n} x {k}: {error}")
@@ -186,12 +222,16 @@ def measure(problem, timer, lt, rounds):
     if not peers:
         return None
     tuned, tuned_configuration, candidates = problem.tuned(timer)
-    problem.out = problem.poisoned()
+    problem.out.fill_(float("nan"))
     tuned()
     problem.check("the tuned configuration's result", problem.out)
-    seconds = timer.medians([problem.ours, tuned, *peers.values()], rounds)
+    places = len(problem.places)
+    [first] = problem.seconds(timer, [problem.ours], 1, TUNING_ROUNDS, TUNING_WARM_UPS)
+    rounds = math.ceil(rounds * (SHORT_ROUNDS if first < SHORT else 1) / places)
+    seconds = problem.seconds(timer, [problem.ours, tuned, *peers.values()], places, rounds, TUNING_WARM_UPS)
     if m <= DECODING_ROWS:
-        ours, *theirs = (problem.bytes / t / 1e9 for t in timer.medians([problem.ours, *peers.values()], rounds, clean=True))
+        functions = [problem.ours, *peers.values()]
+        ours, *theirs = (problem.bytes / t / 1e9 for t in problem.seconds(timer, functions, places, rounds, TUNING_WARM_UPS, clean=True))
         copied, told["launch_us"] = memory_bounds(timer)
         told["gb_per_s"] = {"tegula": ours, "peer": max(theirs), "copy": copied}
     mine, mine_tuned, *rates = (2 * m * n * k / t / 1e12 for t in seconds)
@@ -270,6 +310,7 @@ def geometric_mean(records, key="ratio"):
 def main():
     options = arguments()
     torch.manual_seed(options.seed)
+    random.seed(options.seed)
     entry = EntryPoints(options.build)
     timer, lt, run = Timer(), CublasLt(), stamp("./run gpu bench")
     for kind in options.types:
