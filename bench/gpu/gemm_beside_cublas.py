@@ -27,6 +27,7 @@ import torch
 
 from cublaslt import CublasLt, CublasLtError
 from measurement import EntryPoints, append, stamp
+from places import Places, size
 from random_gemms import random_gemms
 from timing import Timer
 
@@ -48,11 +49,7 @@ SHAPES = [(m, n, k) for m in (64, 128) for n, k in NK_OF_FEW_ROWS] + [
     (16384, 16384, 16384),
 ]
 TYPES = {"bf16": torch.bfloat16, "fp8": torch.float8_e4m3fn}
-TUNING_PLACES, TUNING_ROUNDS, TUNING_WARM_UPS = 3, 3, 1  # launches of each candidate in each place
-MOST_PLACES, BYTES_OF_PLACES = 10, 4 << 30  # where copies of a problem lie
-PLACES_APART = 1 << 20  # bytes, at most, by a random number of ALIGNMENT
-ALIGNMENT = 512
-SHORT, SHORT_ROUNDS = 100e-6, 4  # launches of fewer seconds have so many times as many rounds
+TUNING_PLACES, TUNING_ROUNDS = 3, 3  # launches of each candidate in each place
 DECODING_ROWS = 16  # with so many, memory bounds the time: bytes a second are shown, too
 COPY_ROUNDS = 7
 COPIED_BYTES = 1 << 30  # read and written in all: so many that what stays in L2 does not count
@@ -84,27 +81,10 @@ class Problem:
         # Scales that keep the product near 1, as a quantised layer's do; with bf16 there are none.
         self.scales = [torch.full((1,), k**-0.25, device="cuda") for _ in range(2)] if kind == "fp8" else [None, None]
         self.out = self.poisoned()
-        here = (self.a, self.b, self.out)
-        count = max(1, min(MOST_PLACES, BYTES_OF_PLACES // self.bytes))
-        self.places = [here] + [tuple(map(elsewhere, here)) for _ in range(count - 1)]
-        self.peer = None  # of cublasLt, which moves along
-
-    def move(self, place):
-        self.a, self.b, self.out = place
-        if self.peer:
-            self.peer.a, self.peer.b, self.peer.d = place
-
-    def seconds(self, timer, functions, places, rounds, warm_ups, clean=False):
-        """The mean over the places of each function's median time, over so many rounds in each."""
-        medians = []
-        for place in self.places[:places]:
-            self.move(place)
-            medians.append(timer.medians(functions, rounds, warm_ups, clean))
-        self.move(self.places[0])
-        return [statistics.fmean(times) for times in zip(*medians)]
+        self.places = Places([self.a, self.b, self.out])
 
     def tuning_seconds(self, timer, functions):
-        return self.seconds(timer, functions, TUNING_PLACES, TUNING_ROUNDS, TUNING_WARM_UPS)
+        return self.places.seconds(timer, functions, TUNING_ROUNDS, most=TUNING_PLACES)
 
     def poisoned(self):
         m, n, _ = self.shape
@@ -177,18 +157,11 @@ class Problem:
     @property
     def bytes(self):
         """Of the operands and the result."""
-        return sum(x.numel() * x.element_size() for x in (self.a, self.b, self.out))
+        return sum(map(size, (self.a, self.b, self.out)))
 
     def check(self, what, result):
         if (fault := self.fault(result)) is not None:
             raise SystemExit(f"gemm {self.kind} {self.shape}: {what} is {fault}")
-
-
-def elsewhere(tensor):
-    """A copy in other memory, at a random distance from what is there."""
-    apart, size = ALIGNMENT * random.randrange(PLACES_APART // ALIGNMENT), tensor.numel() * tensor.element_size()
-    memory = torch.empty(apart + size, dtype=torch.uint8, device="cuda")
-    return memory[apart:].view(tensor.dtype).view(tensor.shape).copy_(tensor)
 
 
 @functools.cache
@@ -211,7 +184,7 @@ def measure(problem, timer, lt, rounds):
     peers, told = {}, {}
     try:
         best = lt.best(problem.a, problem.b, theirs, timer, is_right=lambda: problem.fault(theirs) is None, **scales)
-        problem.peer = best
+        best.d = problem.out  # both write where the problem's result lies
         peers["cublasLt"], told = best, {"cublaslt_algorithm": best.description, "cublaslt_candidates": best.candidates}
     except CublasLtError as error:
         print(f"  {problem.kind} {m} x {n} x {k}: {error}")
@@ -225,13 +198,11 @@ def measure(problem, timer, lt, rounds):
     problem.out.fill_(float("nan"))
     tuned()
     problem.check("the tuned configuration's result", problem.out)
-    places = len(problem.places)
-    [first] = problem.seconds(timer, [problem.ours], 1, TUNING_ROUNDS, TUNING_WARM_UPS)
-    rounds = math.ceil(rounds * (SHORT_ROUNDS if first < SHORT else 1) / places)
-    seconds = problem.seconds(timer, [problem.ours, tuned, *peers.values()], places, rounds, TUNING_WARM_UPS)
+    rounds = problem.places.rounds_in_each(timer, problem.ours, rounds)
+    seconds = problem.places.seconds(timer, [problem.ours, tuned, *peers.values()], rounds)
     if m <= DECODING_ROWS:
-        functions = [problem.ours, *peers.values()]
-        ours, *theirs = (problem.bytes / t / 1e9 for t in problem.seconds(timer, functions, places, rounds, TUNING_WARM_UPS, clean=True))
+        seconds_clean = problem.places.seconds(timer, [problem.ours, *peers.values()], rounds, clean=True)
+        ours, *theirs = (problem.bytes / t / 1e9 for t in seconds_clean)
         copied, told["launch_us"] = memory_bounds(timer)
         told["gb_per_s"] = {"tegula": ours, "peer": max(theirs), "copy": copied}
     mine, mine_tuned, *rates = (2 * m * n * k / t / 1e12 for t in seconds)

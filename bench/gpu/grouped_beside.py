@@ -7,7 +7,8 @@ in fp8, added to f32. The rows of masked groups are drawn DRAWS times, each from
 DeepGEMM's tests; the time is all draws' together. The peers are DeepGEMM, where --deep-gemm names a library of its kernels (deep_gemm_peer.py), PyTorch's
 torch._grouped_mm (bf16) and torch._scaled_mm with one scale a tensor (less work, less accurate) where this PyTorch has them. Each result is
 first held against f32 products of the operands that the scales stand for, by DeepGEMM's criterion, diff < 0.001, the output poisoned
-before. Launches of ours and of the peers alternate; medians are shown, and the ratio to DeepGEMM, or without it to the fastest peer.
+before. Launches of ours and of the peers alternate, each timed by events after the L2 cache was flushed. Copies of the operands and results
+lie in several places; the mean of the places' medians is shown, and the ratio to DeepGEMM, or without it to the fastest peer.
 --candidates times each of tegula's configurations, too.
 """
 
@@ -20,6 +21,7 @@ import torch
 
 from deep_gemm_peer import DeepGemm
 from measurement import EntryPoints, append, stamp
+from places import Places
 from timing import Timer
 
 NK = [(2112, 7168), (576, 7168), (24576, 1536), (32768, 512), (7168, 16384), (4096, 7168), (7168, 2048)]
@@ -40,7 +42,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", help="the folder of a CUDA build")
     parser.add_argument("--record", help="append JSON lines to this file")
-    parser.add_argument("--rounds", type=int, default=15, help="timed launches of each (default 15)")
+    parser.add_argument("--rounds", type=int, default=15, help="timed launches of each, in all places; of short ones 4 times as many (default 15)")
     parser.add_argument("--parts", nargs="*", default=["dense", "contiguous", "masked", "k", "bf16"])
     parser.add_argument("--candidates", action="store_true", help="time each configuration, not only the chosen one")
     parser.add_argument("--deep-gemm", metavar="LIBRARY", help="a shared library of DeepGEMM's kernels")
@@ -92,11 +94,17 @@ class Problem:
         self.entry, self.name, self.numbers, self.flops = entry, name, numbers, flops
         self.operands = (a, b, c, d, scale_a, scale_b, ends)
         self.d, self.expected, self.covered, self.peers, self.results = d, expected, covered, {}, {}
+        self.tensors = list(self.operands)  # and the peers'
         self.draws = [lambda: None]  # functions that change the groups, and nothing else
 
-    def beside(self, name, launch, result):
-        """A peer, and the rows of its result that are expected."""
+    def beside(self, name, launch, tensors, result):
+        """A peer, what it reads and writes, and the rows of its result that are expected."""
         self.peers[name], self.results[name] = launch, result
+        self.tensors += tensors
+
+    def places(self):
+        """Of all operands and results, but not of what a draw changes: how many rows there are."""
+        return Places([x for x in self.tensors if x is not None and x.dtype != torch.int32])
 
     def launch(self, configuration=-1):
         def run():
@@ -134,7 +142,7 @@ def dense(entry, deep_gemm):
             if deep_gemm is not None:
                 out = torch.full_like(d, float("nan"))
                 theirs = (a, mn_major(scale_a), b, scale_b, out)
-                problem.beside("DeepGEMM", deep_gemm.launch(NONE, m, n, k, 1, *theirs), lambda out=out: out)
+                problem.beside("DeepGEMM", deep_gemm.launch(NONE, m, n, k, 1, *theirs), theirs, lambda out=out: out)
             one = torch.ones((), device="cuda")
             problem.peers["_scaled_mm (tensor)"] = lambda a=a, b=b, one=one: torch._scaled_mm(
                 a, b.t(), scale_a=one, scale_b=one, out_dtype=torch.bfloat16, use_fast_accum=True
@@ -180,7 +188,7 @@ def contiguous(entry, deep_gemm):
             out = torch.full((total, n), float("nan"), device="cuda", dtype=torch.bfloat16)
             theirs = (padded, mn_major(padded_scales), b, scale_b, out, index)
             problem.beside(
-                "DeepGEMM", deep_gemm.launch(CONTIGUOUS_GROUPS, total, n, k, groups, *theirs), lambda out=out, index=index: out[index >= 0]
+                "DeepGEMM", deep_gemm.launch(CONTIGUOUS_GROUPS, total, n, k, groups, *theirs), theirs, lambda out=out, index=index: out[index >= 0]
             )
         yield problem
 
@@ -217,6 +225,7 @@ def masked(entry, deep_gemm):
             problem.beside(
                 "DeepGEMM",
                 deep_gemm.launch(MASKED_GROUPS, most, n, k, groups, *theirs, expected_m=expected_rows),
+                theirs,
                 lambda out=out, covered=covered: out[covered],
             )
         yield problem
@@ -241,7 +250,7 @@ def by_k(entry, deep_gemm):
             ]
             out, ks = torch.zeros_like(d), torch.tensor(sizes, device="cuda", dtype=torch.int32)
             theirs = (theirs[0], mn_major(scale_a), theirs[1], mn_major(scale_b), out, ks)
-            problem.beside("DeepGEMM", deep_gemm.launch(K_GROUPS, m, n, k, groups, *theirs), lambda out=out: out)
+            problem.beside("DeepGEMM", deep_gemm.launch(K_GROUPS, m, n, k, groups, *theirs), theirs, lambda out=out: out)
         yield problem
 
 
@@ -291,10 +300,11 @@ def measure(problem, timer, options):
                 problem.check(number)
                 functions.append(problem.launch(number))
                 names.append(name)
-    seconds = [0.0] * len(functions)
+    places, seconds = problem.places(), [0.0] * len(functions)
+    rounds = places.rounds_in_each(timer, functions[0], options.rounds)
     for draw in problem.draws:
         draw()
-        seconds = [sum(both) for both in zip(seconds, timer.medians(functions, options.rounds))]
+        seconds = [sum(both) for both in zip(seconds, places.seconds(timer, functions, rounds))]
     rates = [problem.flops / s / 1e12 for s in seconds]
     by_peer = dict(zip(names[1 : 1 + len(peers)], rates[1:]))
     best = by_peer.get("DeepGEMM", max(by_peer.values(), default=None))
