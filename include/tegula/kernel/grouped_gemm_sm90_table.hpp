@@ -68,6 +68,7 @@ template <class Add> constexpr void list_grouped_gemm_sm90(Add add) {
   for (GroupedGemmSm90Config tile : few_tiles) add(typed(tile, e4m3, e4m3, bf16, blocks));
   for (DType out : {bf16, f32}) add(typed(scaled_tile, e5m2, e4m3, out, blocks));
   for (DType out : {f32, bf16}) add(typed(scaled_tile, e4m3, e4m3, out, rows));
+  add(typed({.block_m = 128, .block_n = 160}, e4m3, e4m3, f32, rows));  // groups of k
   add(typed(scaled_tile, e5m2, e4m3, f32, rows));
   for (GroupedGemmSm90Config tile : grouped_tiles) {
     add(typed(tile, bf16, bf16, bf16, Scales::none));
