@@ -98,19 +98,19 @@ template <EpilogueSm90Spec S, class Mma, int Waves> class PieceEpilogue {
     for (int first = 0; first < pieces; first += together) {
       int const buffer = S.buffers * warpgroup + together * stores_.acquire();
       for_pieces(first, [&](auto columns, int i, int wave, int column) {
-        write<columns()>(tCrC[wave], column, buffer + i);
+        write<decltype(columns)::value>(tCrC[wave], column, buffer + i);
       });
       stores_.store([&] {
         for_pieces(first, [&](auto columns, int i, int wave, int column) {
           if (rows >= wave * Mma::m + S.rows)
-            send<columns()>(buffer + i, m + wave * Mma::m, n + column, group);
+            send<decltype(columns)::value>(buffer + i, m + wave * Mma::m, n + column, group);
         });
       });
       if (rows >= (Waves - 1) * Mma::m + S.rows) continue;
       for_pieces(first, [&](auto columns, int i, int wave, int column) {
         int const left = rows - wave * Mma::m;
         if (0 < left && left < S.rows)
-          store_rows<columns()>(buffer + i, m + wave * Mma::m, left, n + column);
+          store_rows<decltype(columns)::value>(buffer + i, m + wave * Mma::m, left, n + column);
       });
     }
   }

@@ -619,10 +619,52 @@ inline constexpr GemmSm90Config filling_tiles[] = {
      .schedule = Schedule::basic,
      .split_k = 4,
      .store_buffers = 0,
-     .transposed = true}};
+     .transposed = true},
+    {.block_m = 64, .block_n = 112, .schedule = Schedule::basic, .cluster_m = 4},
+    {.block_m = 128, .block_n = 176, .schedule = Schedule::cooperative, .cluster_n = 2},
+    {.block_m = 64, .block_n = 96, .schedule = Schedule::basic, .cluster_m = 2, .cluster_n = 4},
+    {.block_m = 128,
+     .block_n = 96,
+     .schedule = Schedule::cooperative,
+     .cluster_n = 2,
+     .transposed = true},
+    {.block_m = 128, .block_n = 112, .schedule = Schedule::cooperative, .cluster_n = 2},
+    {.block_m = 256, .block_n = 160, .schedule = Schedule::cooperative, .cluster_n = 2},
+    {.block_m = 64,
+     .block_n = 120,
+     .schedule = Schedule::basic,
+     .cluster_m = 2,
+     .transposed = true},
+    {.block_m = 192,
+     .block_n = 104,
+     .schedule = Schedule::cooperative,
+     .cluster_n = 2,
+     .transposed = true},
+    {.block_m = 64,
+     .block_n = 48,
+     .schedule = Schedule::basic,
+     .split_k = 3,
+     .store_buffers = 0,
+     .min_ctas_per_sm = 2,
+     .transposed = true},
+    {.block_m = 64,
+     .block_n = 96,
+     .schedule = Schedule::basic,
+     .cluster_m = 2,
+     .split_k = 2,
+     .store_buffers = 0,
+     .transposed = true},
+    {.block_m = 64, .block_n = 192, .schedule = Schedule::basic, .cluster_m = 2, .split_k = 4},
+    {.block_m = 64, .block_n = 144, .schedule = Schedule::basic, .split_k = 3},
+    {.block_m = 128,
+     .block_n = 128,
+     .schedule = Schedule::cooperative,
+     .cluster_m = 2,
+     .split_k = 4},
+    {.block_m = 192, .block_n = 96, .schedule = Schedule::cooperative, .split_k = 2}};
 
 /// Of both, for a long K and few tiles: any number of clusters share a tile
-/// (decisions 172, 180 and 183).
+/// (decisions 172, 180, 183 and 185).
 inline constexpr GemmSm90Config tiles_in_parts[] = {
     {.block_m = 64,
      .block_n = 136,
@@ -753,7 +795,21 @@ inline constexpr GemmSm90Config tiles_in_parts[] = {
      .block_n = 160,
      .schedule = Schedule::cooperative,
      .cluster_m = 2,
-     .in_parts = true}};
+     .in_parts = true},
+    {.block_m = 64,
+     .block_n = 176,
+     .schedule = Schedule::basic,
+     .in_parts = true,
+     .store_buffers = 0,
+     .transposed = true},
+    {.block_m = 64,
+     .block_n = 96,
+     .schedule = Schedule::basic,
+     .cluster_m = 4,
+     .in_parts = true,
+     .store_buffers = 0,
+     .transposed = true},
+    {.block_m = 192, .block_n = 128, .schedule = Schedule::cooperative, .in_parts = true}};
 
 constexpr GemmSm90Config typed(GemmSm90Config tile, DType a, DType b, DType out) {
   tile.a = a, tile.b = b, tile.out = out;
@@ -858,9 +914,11 @@ struct GemmSm90Family {
              (c.schedule == Schedule::pingpong && c.block_n == 160) ||
              (c.block_n == 16 && c.split_k == 2);
     return large || (medium && c.cluster_m * c.cluster_n == 1) ||
-           (small && c.split_k == (c.block_n == 96 && c.cluster_m == 2 ? 2 : 4)) ||
+           (small && c.block_n <= 128 &&
+            c.split_k == (c.block_n == 96 && c.cluster_m == 2 ? 2 : 4)) ||
            (small && c.block_n == 64 && cluster_size(c) * c.min_ctas_per_sm == 1) ||
-           c.block_m == 256 || (c.block_m == 192 && c.block_n == 144) || c.narrow_n == 160;
+           (c.block_m == 256 && c.block_n == 128) || (c.block_m == 192 && c.block_n == 144) ||
+           c.narrow_n == 160;
   }
 };
 
