@@ -22,7 +22,7 @@ using Traits = FamilyTraits<GroupedGemmSm90Family>;
 /// m of 64, 128 and 4096 and at its groups. With that the choices of dense problems and of
 /// contiguous groups took 0.6 % longer than the fastest of the table in the mean, 6 % at the most,
 /// and the predictions of what is not far from the fastest erred by 8 %. What straddling and
-/// clusters cost was set anew by hand on an H200 on 2026-11-28 (decision 181); decision 182 has the
+/// clusters cost was set anew by hand on an H200 (decisions 181 and 185); decision 182 has the
 /// errors since then, 6 to 9 % in the median and 17 % at groups of k. (An epilogue's two parts are
 /// such that 4096 x 32768 x 512, 32 tiles a CTA of 4 steps each, has the tile that was the fastest
 /// on an H200.)
@@ -35,7 +35,7 @@ struct PromotionModel {
   double straddling = 0.065;  ///< of a step's time, more where a tile may have two blocks of B
   double straddling_us = 0.16;  ///< more for such a tile of two consumers: single steps come first
   double launch_us = 4.72;
-  double cluster_us = 0.12;  ///< more, where CTAs multicast to each other: they begin together
+  double cluster_us = 0.4;  ///< more, where CTAs multicast to each other: they begin together
   double fetch_latency_cycles = 1430;  ///< until a stage's loads have arrived
   double l2_bytes_per_cycle = 13970;   ///< from L2 to all SMs
   double clustered_fetch = 1.1;        ///< times as long, where CTAs wait for their peers' loads
