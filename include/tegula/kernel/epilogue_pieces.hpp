@@ -19,8 +19,9 @@ namespace tegula {
 /// Each warpgroup works for itself, at 64 rows and at most 128 bytes of D a time: a piece. Its
 /// warps round and write 16 rows each to a buffer that TMA has read, and one of their threads has
 /// TMA store it. Where not all of the 64 rows are the group's, and TMA would store others', each
-/// warp stores those of its own that are from the buffer. (A RowEpilogue in their stead is code
-/// that only the last tiles of groups reach: to fetch it took 1.8 us, decision 185.)
+/// warp stores those of its own that are, from the buffer. (They once left by a RowEpilogue, which
+/// only ends of groups reached: 1.8 us more than whole rows, most likely for its code, decision
+/// 185)
 ///
 /// Mma is the tiled MMA of one wave of rows, S says the pieces, Waves how many waves a tile has.
 template <EpilogueSm90Spec S, class Mma, int Waves> class PieceEpilogue {

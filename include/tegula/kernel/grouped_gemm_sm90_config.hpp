@@ -162,7 +162,7 @@ struct BlockScales {
 /// How D is stored.
 enum class GroupedStore : std::uint8_t {
   rows,    ///< from registers, with C
-  pieces,  ///< by TMA, where 64 rows at a time are a group's; there is no C
+  pieces,  ///< through shared memory: by TMA where 64 rows are a group's; there is no C
   added,   ///< the same, added to what is there: C is D, of f32
 };
 
