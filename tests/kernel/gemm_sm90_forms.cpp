@@ -196,18 +196,35 @@ constexpr GemmSm90Config kLendingForms[] = {
      .transposed = true},
 };
 
+/// Rows of a tile of D whose last piece is an odd multiple of 8 columns: 8 of 72, and, with C and a
+/// bias, of 40 f32; of tiles of two widths; of the pieces that parts of K share; and through the
+/// stage read last, of three consumers. Peers along m each fetch 36 rows of B.
+constexpr GemmSm90Config kOddForms[] = {
+    {.block_m = 64, .block_n = 72, .schedule = Schedule::basic, .cluster_m = 2},
+    {.out = DType::f32, .block_m = 128, .block_n = 40, .schedule = Schedule::cooperative},
+    {.block_m = 64, .block_n = 88, .schedule = Schedule::pingpong, .narrow_n = 72},
+    {.block_m = 128, .block_n = 56, .schedule = Schedule::cooperative, .in_parts = true},
+    {.a = DType::e4m3,
+     .b = DType::e4m3,
+     .block_m = 192,
+     .block_n = 104,
+     .schedule = Schedule::cooperative,
+     .cluster_n = 2,
+     .store_buffers = kLastStage},
+};
+
 constexpr Schedule kSchedules[] = {Schedule::basic, Schedule::cooperative, Schedule::pingpong};
 
 /// Every form with bf16 K-major operands; then all operands with every schedule, its forms taking
 /// turns (in a build of representative configurations with one schedule each, in turn); tiles of a
-/// width that is no power of two; those of two widths; those in parts; D transposed; and D through
-/// the stage read last.
+/// width that is no power of two; those of two widths; those in parts; D transposed; D through the
+/// stage read last; and widths that are odd multiples of 8.
 constexpr auto kConfigurations = [] {
   constexpr std::size_t others = std::size(kOperands) - 1;
   constexpr std::size_t with_others = TEGULA_ALL_FORMS ? std::size(kSchedules) * others : others;
   std::array<GemmSm90Config, kPairs + with_others + 2 + std::size(kFittedForms) +
                                  std::size(kFormsInParts) + std::size(kTransposedForms) +
-                                 std::size(kLendingForms)>
+                                 std::size(kLendingForms) + std::size(kOddForms)>
       configurations{};
   std::size_t count = 0;
   for (GemmSm90Config const& form : kForms) configurations[count++] = form;
@@ -231,6 +248,7 @@ constexpr auto kConfigurations = [] {
   for (GemmSm90Config const& form : kFormsInParts) configurations[count++] = form;
   for (GemmSm90Config const& form : kTransposedForms) configurations[count++] = form;
   for (GemmSm90Config const& form : kLendingForms) configurations[count++] = form;
+  for (GemmSm90Config const& form : kOddForms) configurations[count++] = form;
   return configurations;
 }();
 

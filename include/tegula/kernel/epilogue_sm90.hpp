@@ -46,7 +46,7 @@ template <EpilogueSm90Spec S> class EpilogueSm90 {
   static constexpr int last_narrow_bytes = boxes.last_narrow.bytes;
   static_assert(S.narrow_n == 0 || S.n - last_n == S.narrow_n - last_narrow_n,
                 "tiles of two widths differ in the last piece");
-  static_assert(last_n * sizeof(Out) % 32 == 0, "stmatrix writes 16 columns");
+  static_assert(last_n * sizeof(Out) % 16 == 0, "TMA stores 16 bytes");
   static_assert(S.rows == 16, "each warp stores its own rows");
 
   /// Who holds what of a piece: as the accumulators of mma.sync, of which wgmma's are made.
