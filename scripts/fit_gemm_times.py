@@ -119,8 +119,9 @@ class Times:
                     errors.append(abs(predicted[launches][chosen] / mine - 1))
                     ranks.append(1 + numpy.sum(us < mine))
                     lost.append(mine / us.min() - 1)
-                    ratios.append(problem["peer_us"] / mine)
-                    best.append(problem["peer_us"] / us.min())
+                    if "peer_us" in problem:
+                        ratios.append(problem["peer_us"] / mine)
+                        best.append(problem["peer_us"] / us.min())
             mean, of_best = (numpy.exp(numpy.mean(numpy.log(r))) for r in (ratios, best))
             print(
                 f"{name:10} {kind}: {len(lost)} problems, lost {100 * numpy.mean(lost):.2f} % in the mean; ratio to the peer {mean:.4f},"

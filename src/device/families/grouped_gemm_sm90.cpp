@@ -22,7 +22,7 @@ using Traits = FamilyTraits<GroupedGemmSm90Family>;
 /// m of 64, 128 and 4096 and at its groups. With that the choices of dense problems and of
 /// contiguous groups took 0.6 % longer than the fastest of the table in the mean, 6 % at the most,
 /// and the predictions of what is not far from the fastest erred by 8 %. What straddling and
-/// clusters cost was set anew by hand on an H200 (decisions 181 and 185); decision 182 has the
+/// clusters cost was set anew by hand on an H200 (decisions 181, 185 and 186); decision 182 has the
 /// errors since then, 6 to 9 % in the median and 17 % at groups of k. (An epilogue's two parts are
 /// such that 4096 x 32768 x 512, 32 tiles a CTA of 4 steps each, has the tile that was the fastest
 /// on an H200.)
@@ -35,16 +35,19 @@ struct PromotionModel {
   double straddling = 0.065;  ///< of a step's time, more where a tile may have two blocks of B
   double straddling_us = 0.16;  ///< more for such a tile of two consumers: single steps come first
   double launch_us = 4.72;
-  double cluster_us = 0.4;  ///< more, where CTAs multicast to each other: they begin together
+  double cluster_us = 0.5;  ///< more, where CTAs multicast to each other: they begin together
   double fetch_latency_cycles = 1430;  ///< until a stage's loads have arrived
   double l2_bytes_per_cycle = 13970;   ///< from L2 to all SMs
   double clustered_fetch = 1.1;        ///< times as long, where CTAs wait for their peers' loads
-  double clustered_memory = 1.1;       ///< times as long for what comes from memory, in a cluster
-  double dram_share = 0.848;           ///< of the memory's bandwidth
-  double least_epilogue_us = 0.3;      ///< of a tile without columns
-  double epilogue_us = 0.47;           ///< more for 128 accumulators a thread
-  double reduction_us = 0.467;         ///< more, where a cluster shares K
-  double reduction_tile_us = 0.976;    ///< more for each share of 128 accumulators a thread
+  /// Of B's bytes that clusters along M do not fetch twice, the share that counts: neighbours along
+  /// M read B at about one time, cluster or not.
+  double shared_b = 0.95;
+  double clustered_memory = 1.1;     ///< times as long for what comes from memory, in a cluster
+  double dram_share = 0.848;         ///< of the memory's bandwidth
+  double least_epilogue_us = 0.3;    ///< of a tile without columns
+  double epilogue_us = 0.47;         ///< more for 128 accumulators a thread
+  double reduction_us = 0.467;       ///< more, where a cluster shares K
+  double reduction_tile_us = 0.976;  ///< more for each share of 128 accumulators a thread
   double overlap_loss = 0.309;
   double kept_share = 0.25;  ///< of L2, that a group's A may take to stay there
 };
@@ -128,10 +131,10 @@ GroupedGemmChoice Traits::predict(GroupedGemmArguments const& arguments,
       (straddles ? 1 + promoted.straddling : 1);
   double const all_steps = static_cast<double>(ceil_div(depth, block_k(c)));
   double const steps = std::ceil(all_steps / c.split_k);  // of one CTA
-  // From L2, for each CTA. (What neighbours along M read of B at one time comes to a GPC once
-  // anyway: clusters that share it are no faster.)
-  double const fetched =
-      static_cast<double>(stage_bytes(c)) - a_fetch(c).bytes * (1 - 1.0 / c.cluster_n);
+  // From L2, for each CTA.
+  double const fetched = static_cast<double>(stage_bytes(c)) -
+                         a_fetch(c).bytes * (1 - 1.0 / c.cluster_n) -
+                         promoted.shared_b * b_fetch(c).bytes * (1 - 1.0 / c.cluster_m);
 
   GroupedGemmCost& cost = choice.cost;
   cost.tiles =
