@@ -6,7 +6,8 @@
 FEATURES is the program bench/gemm_time_features of a build. The times are those that `gemm_beside_cublas.py --weigh WORTH --weighed FILE`
 appends, JSON lines, as they are or compressed by xz (default: bench/results/gemm_sm90_times.jsonl.xz). Says first how the choice does
 without and with the correction, by cross-validation over --folds sets of problems (0: not), none of which has a problem whose M another
-has: what the choice takes longer than the fastest that was timed, the ratio to the peer, the prediction's error, and the choice's rank.
+has: what the choice takes longer than the fastest that was timed, the ratio to the peer (of problems whose peer was timed: "peer_us"), the
+prediction's error, and the choice's rank.
 --write then grows the trees from all times and writes src/device/families/gemm_sm90_trees.hpp. Needs numpy and lightgbm.
 
 Problems with "before_176" were timed before decision 176: their launches wrote zeros into rows that no load brings, or had TMA write them.

@@ -11,7 +11,7 @@ namespace tegula {
 
 namespace detail {
 /// The tiles of gemm_sm90, apart from their types. Tuned for speed on an H200: which are here
-/// decides how fast a problem is computed, not whether. Each was the fastest of 110 to 208 tiles at
+/// decides how fast a problem is computed, not whether. Each was the fastest of 110 to 239 tiles at
 /// enough of 1,500 random problems to be missed (docs/hopper_gemm.md).
 inline constexpr GemmSm90Config large_tile = {
     .block_m = 128, .block_n = 256, .cluster_m = 2, .narrow_n = 240};
@@ -244,7 +244,8 @@ inline constexpr GemmSm90Config fp8_tiles[] = {
 /// that were timed at 60 problems of bf16, most of which have a D of few tiles (decision 153),
 /// three from some fifty (decision 166), four from forty (decision 169), sixteen from 140
 /// (decision 171), 34 from some 105 (decision 175), 29 from 64 (decision 177), two from 49
-/// (decision 179), and 17 from some 35 that cuBLAS takes where tegula was slower (decision 183).
+/// (decision 179), 17 from some 35 that cuBLAS takes where tegula was slower (decision 183), and 52
+/// from some 70 of that kind (decision 186).
 inline constexpr GemmSm90Config filling_tiles[] = {
     {.block_m = 128,
      .block_n = 104,
