@@ -123,10 +123,12 @@ class Times:
                     if "peer_us" in problem:
                         ratios.append(problem["peer_us"] / mine)
                         best.append(problem["peer_us"] / us.min())
-            mean, of_best = (numpy.exp(numpy.mean(numpy.log(r))) for r in (ratios, best))
+            told = ""
+            if ratios:
+                mean, of_best = (numpy.exp(numpy.mean(numpy.log(r))) for r in (ratios, best))
+                told = f" ratio to the peer {mean:.4f}, least {min(ratios):.3f}, {sum(r < 0.93 for r in ratios)} under 0.93; of the fastest {of_best:.4f};"
             print(
-                f"{name:10} {kind}: {len(lost)} problems, lost {100 * numpy.mean(lost):.2f} % in the mean; ratio to the peer {mean:.4f},"
-                f" least {min(ratios):.3f}, {sum(r < 0.93 for r in ratios)} under 0.93; of the fastest {of_best:.4f};"
+                f"{name:10} {kind}: {len(lost)} problems, lost {100 * numpy.mean(lost):.2f} % in the mean;{told}"
                 f" median error of the prediction {100 * numpy.median(errors):.1f} %, rank {numpy.median(ranks):.0f}"
             )
 
