@@ -17,13 +17,14 @@ namespace {
 constexpr std::string_view kSafetensors = ".safetensors";
 constexpr char const* kOutputTensor = "output";
 
+[[noreturn]] void refuse_tensor_name(std::string const& name, char const* why) {
+  throw io_error(fmt::format("{}: {}; behind the colon must stand the name of a tensor.",
+                             printable(name), why));
+}
+
 /// Names that no tensor of a file has are refused before anything is read or computed.
 void check_tensor_name(std::string const& name, std::string const& tensor) {
-  auto const refuse = [&](char const* why) {
-    throw io_error(fmt::format("{}: {}; behind the colon must stand the name of a tensor.",
-                               printable(name), why));
-  };
-  if (tensor.empty()) refuse("the name behind the colon is empty");
+  auto const refuse = [&](char const* why) { refuse_tensor_name(name, why); };
   if (tensor == "__metadata__") refuse("__metadata__ is what the format keeps for other things");
   if (!is_utf8(tensor)) refuse("the name behind the colon is not UTF-8");
 }
@@ -75,8 +76,7 @@ ArrayType describe_array(std::string const& name) {
   std::optional<std::string> tensor;
   if (split(name, path, tensor)) {
     Safetensors const file(path);
-    Safetensors::Tensor const& found = file.tensor(only_tensor(file, tensor));
-    return {found.type, found.shape};
+    return file.describe(only_tensor(file, tensor));
   }
   if (!name.ends_with(".npy")) refuse_name(name);
   return describe_npy(name);
@@ -93,7 +93,10 @@ void check_array_target(std::string const& name) {
   std::string path;
   std::optional<std::string> tensor;
   std::error_code unknown;
-  if (!split(name, path, tensor) || !std::filesystem::is_regular_file(path, unknown)) return;
+  if (!split(name, path, tensor)) return;
+  // A tensor may be read by the empty name; who writes one has more likely forgotten the name.
+  if (tensor && tensor->empty()) refuse_tensor_name(name, "the name behind the colon is empty");
+  if (!std::filesystem::is_regular_file(path, unknown)) return;
   std::string const own = tensor.value_or(kOutputTensor);
   std::map<std::string, Safetensors::Tensor> held;
   try {

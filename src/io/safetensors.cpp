@@ -39,6 +39,8 @@ constexpr std::array<TypeName, 15> kTypes = {{{"BOOL", ElementType::boolean},
                                               {"F8_E4M3", ElementType::e4m3},
                                               {"F8_E5M2", ElementType::e5m2}}};
 
+std::string json_string(std::string const& value) { return "\"" + printable(value) + "\""; }
+
 /// Fills tensors and metadata from the header's JSON as it is parsed, so that neither the time nor
 /// the memory taken depends on more than the header's length, however it is nested.
 class HeaderReader : public nlohmann::json_sax<json> {
@@ -72,8 +74,8 @@ class HeaderReader : public nlohmann::json_sax<json> {
     if (state_ != State::entry || key_ != "dtype") return other(json_string(value));
     auto const found = std::find_if(kTypes.begin(), kTypes.end(),
                                     [&](TypeName const& t) { return t.text == value; });
-    if (found == kTypes.end()) refuse_type(json_string(value));
-    tensor_.type = found->type;
+    if (found != kTypes.end()) tensor_.type = found->type;
+    tensor_.dtype = value;
     return true;
   }
 
@@ -164,15 +166,6 @@ class HeaderReader : public nlohmann::json_sax<json> {
   [[noreturn]] void refuse_keys() const {
     fail_tensor("its entry must have exactly the keys dtype, shape and data_offsets");
   }
-  [[noreturn]] void refuse_type(std::string const& value) const {
-    fail_tensor(fmt::format(
-        "has dtype {}; BOOL, U8 to U64, I8 to I64, F16, BF16, F32, F64, F8_E4M3 and F8_E5M2 can be read",
-        value));
-  }
-  static std::string json_string(std::string const& value) {
-    return "\"" + printable(value) + "\"";
-  }
-
   bool integer(std::string const& text, std::optional<std::int64_t> value) {
     if (state_ != State::list) return other(text);
     if (!value)
@@ -193,17 +186,23 @@ class HeaderReader : public nlohmann::json_sax<json> {
     if (state_ == State::header) refuse_keys();
     if (state_ == State::list)
       fail_tensor(fmt::format("{} holds {}, which is not an integer", key_, value));
-    if (key_ == "dtype") refuse_type(value);
+    if (key_ == "dtype") fail_tensor(fmt::format("its dtype {} is not a string", value));
     fail_tensor(key_ == "shape" ? fmt::format("its shape {} is not a list", value)
                                 : fmt::format("its data_offsets {} are not a list of two", value));
   }
 
   void finish_tensor() {
-    std::int64_t const bytes = byte_size(tensor_.type, tensor_.shape, who());
-    if (tensor_.end < tensor_.begin || tensor_.end - tensor_.begin != bytes)
-      fail_tensor(fmt::format(
-          "its data_offsets [{},{}] span other than the {} of a tensor {} of {}", tensor_.begin,
-          tensor_.end, counted(bytes, "byte"), shape_text(tensor_.shape), to_string(tensor_.type)));
+    if (tensor_.end < tensor_.begin)
+      fail_tensor(fmt::format("its data_offsets [{},{}] end before they begin", tensor_.begin,
+                              tensor_.end));
+    if (tensor_.type) {
+      std::int64_t const bytes = byte_size(*tensor_.type, tensor_.shape, who());
+      if (tensor_.end - tensor_.begin != bytes)
+        fail_tensor(
+            fmt::format("its data_offsets [{},{}] span other than the {} of a tensor {} of {}",
+                        tensor_.begin, tensor_.end, counted(bytes, "byte"),
+                        shape_text(tensor_.shape), to_string(*tensor_.type)));
+    }
     if (tensors_.size() == kMostTensors)
       fail(fmt::format("it has more than {} tensors", kMostTensors));
     tensors_.emplace(name_, tensor_);
@@ -294,7 +293,7 @@ Safetensors::Tensor const& Safetensors::tensor(std::string const& name) const {
   std::size_t listed = 0;
   for (auto other = tensors_.begin(); other != tensors_.end() && listed < kListed;
        ++other, ++listed)
-    known += (listed > 0 ? ", " : "") + printable(other->first);
+    known += (listed > 0 ? ", " : "") + in_quotes(other->first);
   std::string const all = tensors_.empty()       ? "none"
                           : tensors_.size() == 1 ? "one: " + known
                                                  : fmt::format("{}: {}", tensors_.size(), known);
@@ -302,9 +301,20 @@ Safetensors::Tensor const& Safetensors::tensor(std::string const& name) const {
                              in_quotes(name), all, tensors_.size() > kListed ? ", ..." : ""));
 }
 
-Array Safetensors::read(std::string const& name) const {
+ArrayType Safetensors::describe(std::string const& name) const {
   Tensor const& found = tensor(name);
-  Array array{found.type, found.shape,
+  if (!found.type)
+    throw io_error(
+        fmt::format("{}: tensor {} has dtype {}; BOOL, U8 to U64, I8 to I64, F16, BF16, "
+                    "F32, F64, F8_E4M3 and F8_E5M2 can be read.",
+                    printable(path_), in_quotes(name), json_string(found.dtype)));
+  return {*found.type, found.shape};
+}
+
+Array Safetensors::read(std::string const& name) const {
+  auto const [type, shape] = describe(name);
+  Tensor const& found = tensor(name);
+  Array array{type, shape,
               std::vector<std::byte>(static_cast<std::size_t>(found.end - found.begin))};
   InputFile(path_).read(data_offset_ + found.begin, array.data,
                         fmt::format("tensor {}", in_quotes(name)));

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <optional>
 #include <random>
 
 #include "scratch.hpp"
@@ -202,7 +204,7 @@ TEST(Safetensors, ReadsBackWhatItWrites) {
         << name << " must be aligned to its element";
   }
   EXPECT_THAT(message_of<io_error>([&] { file.read("nothing"); }),
-              HasSubstr("has no tensor 'nothing'; it holds 60: bf16"));
+              HasSubstr("has no tensor 'nothing'; it holds 60: 'bf16"));
 }
 
 TEST(Safetensors, AFileIsNotReplacedWhereOtherTensorsWouldBeLost) {
@@ -247,8 +249,8 @@ TEST(Safetensors, RefusesMalformedFilesWithASentence) {
   EXPECT_THAT(safetensors_error(one("1", four)), HasSubstr("exactly the keys"));
   EXPECT_THAT(safetensors_error(one(R"({"dtype":"F32","shape":[1]})", four)),
               HasSubstr("exactly the keys"));
-  EXPECT_THAT(safetensors_error(one(R"({"dtype":"F4","shape":[1],"data_offsets":[0,4]})", four)),
-              HasSubstr("dtype \"F4\""));
+  EXPECT_THAT(safetensors_error(one(R"({"dtype":4,"shape":[1],"data_offsets":[0,4]})", four)),
+              HasSubstr("its dtype 4 is not a string"));
   EXPECT_THAT(safetensors_error(one(R"({"dtype":"F32","shape":1,"data_offsets":[0,4]})", four)),
               HasSubstr("not a list"));
   EXPECT_THAT(safetensors_error(one(R"({"dtype":"F32","shape":[1.0],"data_offsets":[0,4]})", four)),
@@ -260,7 +262,7 @@ TEST(Safetensors, RefusesMalformedFilesWithASentence) {
   EXPECT_THAT(safetensors_error(one(R"({"dtype":"F32","shape":[2],"data_offsets":[0,4]})", four)),
               HasSubstr("the 8 bytes"));
   EXPECT_THAT(safetensors_error(one(R"({"dtype":"F32","shape":[1],"data_offsets":[4,0]})", four)),
-              HasSubstr("span other"));
+              HasSubstr("end before they begin"));
   EXPECT_THAT(safetensors_error(one(R"({"dtype":"F32","shape":[1],"data_offsets":[0,4]})", "\1")),
               HasSubstr("truncated"));
   EXPECT_THAT(
@@ -281,12 +283,50 @@ TEST(Safetensors, RefusesMalformedFilesWithASentence) {
       HasSubstr("overlap"));
 }
 
+// As in checkpoints of mxfp4, whose other tensors are wanted.
+TEST(Safetensors, OfATypeThatIsNotKnownAreRefusedWhereTheyAreAskedFor) {
+  Scratch const scratch;
+  auto const with = [](std::string const& offsets, std::string const& more = "") {
+    return safetensors(R"({"x":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
+                       R"("s":{"dtype":"F8_E8M0","shape":[3],"data_offsets":)" +
+                           offsets + "}" + more + "}",
+                       std::string("\0\0\x80\x3f", 4) + "abc");
+  };
+  std::string const path = scratch.file("mx.safetensors", with("[4,7]"));
+  EXPECT_EQ(to_doubles(read_array(path + ":x")), std::vector<double>{1.0});
+  EXPECT_EQ(describe_array(path + ":x").shape, std::vector<std::int64_t>{1});
+  Safetensors const file(path);
+  EXPECT_EQ(file.tensor("s").dtype, "F8_E8M0");
+  EXPECT_EQ(file.tensor("s").type, std::nullopt);
+  for (auto const& asked : std::vector<std::function<void()>>{[&] { read_array(path + ":s"); },
+                                                              [&] { describe_array(path + ":s"); }})
+    EXPECT_THAT(message_of<io_error>(asked),
+                HasSubstr("tensor 's' has dtype \"F8_E8M0\"; BOOL, U8 to U64"));
+  // Their bytes are the file's all the same.
+  EXPECT_THAT(safetensors_error(with("[4,8]")), HasSubstr("truncated"));
+  EXPECT_THAT(safetensors_error(with("[7,4]")), HasSubstr("end before they begin"));
+  EXPECT_THAT(safetensors_error(with("[5,7]")), HasSubstr("hole"));
+  EXPECT_THAT(safetensors_error(with("[2,7]")), HasSubstr("overlap"));
+}
+
+TEST(Safetensors, WithTheEmptyNameIsShownAndRead) {
+  Scratch const scratch;
+  std::string const path = scratch.path("a.safetensors");
+  Array const empty = random_array(ElementType::u8, {2}, 1);
+  write_safetensors(path, {{"", empty}, {"x", random_array(ElementType::u8, {3}, 2)}});
+  expect_same(read_array(path + ":"), empty);
+  EXPECT_THAT(message_of<io_error>([&] { read_array(path + ":y"); }),
+              HasSubstr("has no tensor 'y'; it holds 2: '', 'x'."));
+  EXPECT_THAT(message_of<io_error>([&] { check_array_target(scratch.path("b.safetensors:")); }),
+              HasSubstr("the name behind the colon is empty"));
+}
+
 TEST(Safetensors, DeepOrWideHeadersAreRefusedOrReadAtOnce) {
   std::string const deep(100000, '[');
   EXPECT_THAT(safetensors_error(safetensors(deep, "")), HasSubstr("not a JSON object"));
   EXPECT_THAT(safetensors_error(safetensors("{\"t\":" + deep, "")), HasSubstr("exactly the keys"));
   EXPECT_THAT(safetensors_error(safetensors("{\"t\":{\"dtype\":" + deep, "")),
-              HasSubstr("dtype [...]"));
+              HasSubstr("its dtype [...] is not a string"));
   EXPECT_THAT(safetensors_error(safetensors("{\"t\":{\"shape\":" + deep, "")),
               HasSubstr("not an integer"));
   std::string braces;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,14 +18,15 @@ namespace tegula::io {
 class Safetensors {
  public:
   struct Tensor {
-    ElementType type;
+    std::string dtype;                ///< as the header names it
+    std::optional<ElementType> type;  ///< none where no array here has such elements: "F8_E8M0"
     std::vector<std::int64_t> shape;
     std::int64_t begin, end;  ///< bytes, from the first byte after the header
   };
 
-  /// Reads and checks the header: every tensor's type known, its size its shape's, and the tensors
-  /// together exactly the file; at most 2^20 tensors of 64 axes, and 2^16 entries of metadata.
-  /// Throws io_error.
+  /// Reads and checks the header: every tensor of a known type as large as its shape says, and the
+  /// tensors together exactly the file; at most 2^20 tensors of 64 axes, and 2^16 entries of
+  /// metadata. Throws io_error.
   explicit Safetensors(std::string const& path);
 
   std::string const& path() const { return path_; }
@@ -32,9 +34,12 @@ class Safetensors {
   /// The "__metadata__" entry: text to text.
   std::map<std::string, std::string> const& metadata() const { return metadata_; }
 
-  /// One tensor's entry, and the tensor itself. Throw io_error for a name that is not in the file;
-  /// the sentence lists some that are.
+  /// One tensor's entry. Throws io_error for a name that is not in the file; the sentence lists
+  /// some that are.
   Tensor const& tensor(std::string const& name) const;
+  /// What the entry says of the array, and the array itself. Throw io_error likewise, and for a
+  /// tensor of a type that is not known.
+  ArrayType describe(std::string const& name) const;
   Array read(std::string const& name) const;
 
  private:
