@@ -43,6 +43,11 @@
 //     (tcgen05.mma, whose sums keep 25 bits, truncates 33 terms to 25 bits and the sum to 23: a
 //     step adds at most 33 * 2^-25 + 2^-23 < 0x1.3p-20 of the partial sum over all blocks, and of
 //     the largest product less than above. `precise` allows for both.)
+//   Weights that err by as much as they are, or more, are still positive and have the sum 1, as far
+//   as P's and O's roundings leave it: then O lies between the values, whatever the weights.
+//   Anything is right where the roundings of the scores alone may take P out of its type's range, a
+//   factor e of it at most, and where values of the tensor core's sums may be beyond f32: P is at
+//   most 2^8.75 (OnlineSoftmax), and O is scaled by V's factor after them.
 //   Then one rounding to the output type. The log-sum-exp errs by eta and the sum's part absolutely
 //   (d ln x = dx / x), by lg2.approx's 2^-22 absolute and relative, and by a few roundings of
 //   A + |lse|.
@@ -128,6 +133,8 @@ Descale descale(AttentionArguments const& a, std::int64_t batch, std::int64_t kv
 
 /// P of e4m3 for the maximum of a row: OnlineSoftmax's 2^kShift, which the slack can but exceed.
 constexpr double kLargestP = 0x1p8;
+/// More than P ever is, of any type.
+constexpr double kMostP = 0x1p9;
 
 /// One row of O: scores, softmax and the sum of values, each with what a kernel's arithmetic may
 /// add to it.
@@ -162,8 +169,9 @@ class AttentionRow {
     if (has_sink_) sum_ += std::exp(sink_ - largest_);
     double const exponential = 0x1p-22;
     int const roundings = fp8() ? 10 : 6;  // of scores: the factors and their products
-    eta_ = std::expm1(delta_ + roundings * kU * (most_ + delta_) +
-                      (1 + blocks()) * (exponential + kU));
+    double const rounding = roundings * kU * (most_ + delta_);
+    eta_ = std::expm1(delta_ + rounding + (1 + blocks()) * (exponential + kU));
+    p_in_range_ = rounding < 1;
   }
 
   void output(double const* v, double* o, double* bound) const {
@@ -173,18 +181,26 @@ class AttentionRow {
     double const relative = 2.01 * eta_ + summation() + 4 * kU + unit_roundoff(a_.dtype) + products;
     double const absolute = underflow_of_p() / sum_, least = fp8() ? 0 : least_normal(a_.dtype);
     for (std::int64_t d = 0; d < dim; ++d) {
-      double value = 0, magnitude = 0, plain = 0;
+      double value = 0, magnitude = 0, plain = 0, largest = 0;
       for (std::int64_t j = 0; j < keys(); ++j) {
         double const vj = v[(first_ + j) * dim + d],
                      product = weight_[static_cast<std::size_t>(j)] * vj;
         value += product;
         magnitude += weight_[static_cast<std::size_t>(j)] * aligned(vj, least);
         plain += std::abs(vj);
+        largest = std::max(largest, std::abs(vj));
       }
-      double const in_product = fp8() ? 1.02 * values_error(v + d, dim) / sum_ : 0;
       value *= descale_.values / sum_;
-      double const error = std::abs(descale_.values) *
-                           (1.01 * relative * magnitude / sum_ + absolute * plain + in_product);
+      double const factor = std::abs(descale_.values);
+      double error = kInfinite;
+      if (!p_in_range_ || kMostP * plain * std::max(1.0, factor) > largest_finite(DType::f32)) {
+        // whatever comes of it
+      } else if (eta_ >= 1) {
+        error = factor * 1.25 * largest + std::abs(value);
+      } else {
+        double const in_product = fp8() ? 1.02 * values_error(v + d, dim) / sum_ : 0;
+        error = factor * (1.01 * relative * magnitude / sum_ + absolute * plain + in_product);
+      }
       o[d] = value;
       bound[d] = error + unit_roundoff(*a_.out) * (std::abs(value) + error) + underflow(*a_.out);
     }
@@ -258,6 +274,7 @@ class AttentionRow {
   // of the scores
   double largest_ = -std::numeric_limits<double>::infinity(), most_ = 0, delta_ = 0;
   double sum_ = 0;
+  bool p_in_range_ = true;
   double eta_ = 0;  ///< by how much a weight may be off, in units of it
 };
 

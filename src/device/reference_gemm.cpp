@@ -17,14 +17,32 @@
 // f32, each at most u of a magnitude of |alpha| (1 + mma) S + |beta C| + |bias|. relu has slope 1.
 // gelu and silu have slopes of at most 1.13 and 1.1, and are x/2 (1 + tanh y) with tanh.approx,
 // which errs by 2^-11 relative (PTX ISA), and y and the rest by a few u: |x|/2 (2^-11 |tanh y| + 16
-// u). Then one rounding to the output. Where a term may be beyond f32, whatever comes of that is
-// right: the bound is infinite.
+// u). Then one rounding to the output.
+//
+// Products of factors are made in f32, one after the other (kernel/epilogue_scale.hpp). One that is
+// below the normal numbers errs by up to the least of them, which the next factor enlarges. Where a
+// product of factors, a term, or a sum of some of the terms may be beyond f32, whatever comes of
+// that is right: the bound is infinite.
 //
 // With scales, each block of 128 of K is a sum of its own, followed from zero; it and its
 // scales, whose product is rounded, are added to the sum of blocks in f32, one rounding each.
 
 namespace tegula::reference {
 namespace {
+
+/// A product of factors as f32 holds it, apart from its roundings.
+struct Factors {
+  double value = 1;
+  double error = 0;  ///< of what was below the normal numbers; infinite once beyond f32
+
+  void multiply(double factor) {
+    value *= factor;
+    error *= std::abs(factor);
+    double const least = least_normal(DType::f32);
+    if (std::abs(value) > largest_finite(DType::f32)) error = kInfinite;
+    if (value != 0 && std::abs(value) < least) error += least;
+  }
+};
 
 /// f(x) and how far a kernel's may be from it, for an x with the given error.
 struct Activated {
@@ -60,9 +78,11 @@ Values gemm(GemmArguments const& arguments, std::vector<std::int64_t> const& row
   Values result;
   result.value.resize(rows.size() * static_cast<std::size_t>(g.n));
   result.bound.resize(result.value.size());
-  double const scale_a = g.scale_a != nullptr ? *g.scale_a : 1,
-               scale_b = g.scale_b != nullptr ? *g.scale_b : 1;
-  double const alpha = g.alpha * scale_a * scale_b;
+  Factors factors;
+  factors.multiply(g.alpha);
+  if (g.scale_a != nullptr) factors.multiply(*g.scale_a);
+  if (g.scale_b != nullptr) factors.multiply(*g.scale_b);
+  double const alpha = factors.value;
   int const operations = 4 + (g.scale_a != nullptr) + (g.scale_b != nullptr);
 
   // Rows of one batch are computed together, from its B as doubles.
@@ -104,13 +124,16 @@ Values gemm(GemmArguments const& arguments, std::vector<std::int64_t> const& row
             : fp8  ? fp8_error(a.data(), g.in, column, *g.in_b, g.k) + 8 * kU * x.magnitude
                    : products_error(a.data(), g.in, column, *g.in_b, g.k, x.magnitude,
                                     a_subnormal || b_subnormal[static_cast<std::size_t>(j)] != 0);
-        double error = std::abs(alpha) * error_x + (operations + 0.01) * kU *
-                                                       (std::abs(alpha) * (x.magnitude + error_x) +
-                                                        std::abs(c) + std::abs(bias));
+        double error =
+            (std::abs(alpha) + factors.error) * error_x + factors.error * x.magnitude +
+            (operations + 0.01) * kU *
+                (std::abs(alpha) * (x.magnitude + error_x) + std::abs(c) + std::abs(bias));
         double const terms =
             std::abs(alpha) * (std::abs(x.sum) + error_x) + std::abs(c) + std::abs(bias);
-        if (std::max(std::abs(alpha), terms) > largest_finite(DType::f32))
-          error = std::numeric_limits<double>::infinity();
+        // The largest sum of some of the products is at most that of their magnitudes.
+        if (factors.error == kInfinite ||
+            std::max(x.magnitude + error_x, terms) > largest_finite(DType::f32))
+          error = kInfinite;
         auto const [value, bound] = activated(g.activation, alpha * x.sum + c + bias, error);
         auto const at = row * static_cast<std::size_t>(g.n) + static_cast<std::size_t>(j);
         result.value[at] = value;
@@ -132,24 +155,30 @@ class ScaledSum {
  public:
   /// Adds the products of x and y, n of them, that share a scale.
   void add(double const* x, DType x_type, double const* y, DType y_type, std::int64_t n,
-           double scale) {
+           Factors const& scale) {
     Dot const block = dot(x, y, n);
-    double const magnitude = std::abs(scale) * std::abs(block.sum);
+    double const magnitude = std::abs(scale.value) * std::abs(block.sum);
     // The scales are multiplied, and their product with the block's sum added: a rounding each.
-    double const error = std::abs(scale) * fp8_error(x, x_type, y, y_type, n) +
-                         8 * kU * std::abs(scale) * block.magnitude;
-    value_ += scale * block.sum;
+    double const error =
+        scale.error == kInfinite
+            ? kInfinite
+            : (std::abs(scale.value) + scale.error) *
+                      (fp8_error(x, x_type, y, y_type, n) + 8 * kU * block.magnitude) +
+                  scale.error * block.magnitude;
+    value_ += scale.value * block.sum;
     error_ += error + kU * (magnitude + error);
     // Added to its share's sum, and that, if it is the share's last block, to those before it.
     error_ += kU * (2 * std::abs(value_) + largest_ + 2 * error_) + 0x1p-149;
     largest_ = std::max(largest_, std::abs(value_));
+    terms_ += magnitude + error;
   }
   double value() const { return value_; }
-  double error() const { return 1.001 * error_; }
+  double error() const { return terms_ > largest_finite(DType::f32) ? kInfinite : 1.001 * error_; }
 
  private:
   double value_ = 0, error_ = 0;
   double largest_ = 0;  // magnitude of value_ so far
+  double terms_ = 0;    // magnitudes of what is added
 };
 
 /// Where a row of D has its operands: nothing where it is no group's.
@@ -206,7 +235,7 @@ Values grouped_gemm(GroupedGemmArguments const& arguments, std::vector<std::int6
   check_rows("grouped_gemm", rows, rows_of_a(g) * (g.grouping == Grouping::k ? g.groups : 1));
   Values result;
   result.value.resize(rows.size() * static_cast<std::size_t>(g.n));
-  result.bound.assign(result.value.size(), std::numeric_limits<double>::infinity());
+  result.bound.assign(result.value.size(), kInfinite);
   bool const block_scaled = g.block_scale.block != 0, pairs = are_pairs(g.in, *g.in_b);
   // Rows of a matrix with block scales, of whose matrices each has `matrix_rows`.
   auto const rows_of = [&](void const* x, DType type, std::int64_t ld, void const* scales,
@@ -239,12 +268,14 @@ Values grouped_gemm(GroupedGemmArguments const& arguments, std::vector<std::int6
     for (std::int64_t j = 0; j < g.n; ++j) {
       double const* const b = all_b.data() + j * g.k + row->k;
       double value = 0, error = 0;
+      double magnitude = 0;  // of the products; ScaledSum looks at its own
       if (block_scaled) {
-        value = dot(scaled_a.value.data() + row->k, b, depth).sum;
+        Dot const x = dot(scaled_a.value.data() + row->k, b, depth);
+        value = x.sum, magnitude = x.magnitude;
         error = block_scaled_error(scaled_a, 0, scaled_b, j, row->k, row->k_end, pairs);
       } else if (g.scales == Scales::none) {
         Dot const x = dot(a.data(), b, depth);
-        value = x.sum;
+        value = x.sum, magnitude = x.magnitude;
         error = products_error(
             a.data(), g.in, b, *g.in_b, depth, x.magnitude,
             has_subnormal(a.data(), g.in, depth) || has_subnormal(b, *g.in_b, depth));
@@ -252,15 +283,18 @@ Values grouped_gemm(GroupedGemmArguments const& arguments, std::vector<std::int6
         ScaledSum sum;
         for (std::int64_t first = 0; first < depth; first += kScaleBlock) {
           std::int64_t const block = row->k_block + first / kScaleBlock;
+          Factors scale;
+          scale.multiply(g.scale_a[block * *g.scale_a_stride + row->a_row]);
+          scale.multiply(grouped_scale_b(g, *row, j, block));
           sum.add(a.data() + first, g.in, b + first, *g.in_b,
-                  std::min<std::int64_t>(kScaleBlock, depth - first),
-                  static_cast<double>(g.scale_a[block * *g.scale_a_stride + row->a_row]) *
-                      grouped_scale_b(g, *row, j, block));
+                  std::min<std::int64_t>(kScaleBlock, depth - first), scale);
         }
         value = sum.value(), error = sum.error();
       }
       double const c = g.c != nullptr ? element(g.c, *g.out, row->c + j) : 0;
       if (g.c != nullptr) error += kU * (std::abs(value) + error + std::abs(c));
+      if (std::max(magnitude, std::abs(value) + std::abs(c)) + error > largest_finite(DType::f32))
+        error = kInfinite;
       value += c;
       auto const at = static_cast<std::size_t>(r * g.n + j);
       result.value[at] = value;

@@ -45,7 +45,7 @@ double underflow(DType type) {
 
 double mma_error(std::int64_t products) {
   double const r = 11 * kU * static_cast<double>((products + 7) / 8);
-  return r < 0.5 ? r / (1 - r) : std::numeric_limits<double>::infinity();
+  return r < 0.5 ? r / (1 - r) : kInfinite;
 }
 
 double products_error(double const* x, DType x_type, double const* y, DType y_type, std::int64_t n,

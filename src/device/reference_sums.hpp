@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -20,6 +21,8 @@ namespace tegula::reference {
 /// Refuses rows that a result of `total` does not have.
 void check_rows(char const* operation, std::vector<std::int64_t> const& rows, std::int64_t total);
 
+/// The bound where anything is right.
+inline constexpr double kInfinite = std::numeric_limits<double>::infinity();
 /// The unit roundoff of f32.
 inline constexpr double kU = 0x1p-24;
 

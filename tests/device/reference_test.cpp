@@ -14,6 +14,7 @@
 #include <random>
 #include <vector>
 
+#include "tegula/device/grouped_gemm.hpp"
 #include "tegula/sim/arithmetic.hpp"
 
 namespace tegula {
@@ -157,6 +158,49 @@ TEST(ReferenceGemm, HasNoBoundWhereATermIsBeyondF32) {
   };
   EXPECT_EQ(bound(2, -1.5f), kInf);
   EXPECT_LT(bound(0.5f, -0.25f), 1e33);
+}
+
+// A tensor core may add the large products first: their sum is beyond f32 though the whole is 0.
+TEST(ReferenceGemm, HasNoBoundWhereSomeTermsAddUpBeyondF32) {
+  std::vector<bfloat16> const a(16, to_bfloat16(3e38f));
+  std::vector<bfloat16> b(16, to_bfloat16(1.0f));
+  for (std::size_t i = 8; i < b.size(); ++i) b[i] = to_bfloat16(-1.0f);
+  auto const dense = reference::gemm(
+      {.in = DType::bf16, .m = 1, .n = 1, .k = 16, .a = a.data(), .b = b.data()}, {0});
+  EXPECT_EQ(dense.value[0], 0);
+  EXPECT_EQ(dense.bound[0], kInf);
+  auto const grouped = reference::grouped_gemm(
+      {.in = DType::bf16, .m = 1, .n = 1, .k = 16, .a = a.data(), .b = b.data()}, {0});
+  EXPECT_EQ(grouped.value[0], 0);
+  EXPECT_EQ(grouped.bound[0], kInf);
+}
+
+// alpha, scale_a and scale_b are multiplied in f32, in this order: the product of the first two may
+// be below its numbers, or beyond them, where that of all three is not.
+TEST(ReferenceGemm, BoundsProductsOfFactorsThatLeaveTheRangeOfF32) {
+  std::vector<float_e4m3> const a(16, to_float_e4m3(1.0f)), b(16, to_float_e4m3(0.5f));
+  auto const of = [&](float alpha, float scale_a, float scale_b) {
+    auto const result = reference::gemm({.in = DType::e4m3,
+                                         .out = DType::f32,
+                                         .m = 1,
+                                         .n = 1,
+                                         .k = 16,
+                                         .a = a.data(),
+                                         .b = b.data(),
+                                         .scale_a = &scale_a,
+                                         .scale_b = &scale_b,
+                                         .alpha = alpha},
+                                        {0});
+    float const by_kernel = alpha * scale_a * scale_b * 8;
+    EXPECT_TRUE(
+        reference::compare({by_kernel}, result, reference::largest_finite(DType::f32)).within())
+        << alpha << " " << scale_a << " " << scale_b;
+    return result.bound[0] / std::abs(result.value[0]);
+  };
+  EXPECT_GE(of(1e-30f, 1e-30f, 1e38f), 1) << "the product is 0 after the second factor";
+  EXPECT_EQ(of(1e30f, 1e30f, 1e-38f), kInf);
+  EXPECT_LT(of(1e-30f, 1e38f, 1e-30f), 0x1p-7);
+  EXPECT_LT(of(1e-30f, 1e-7f, 1e30f), 0x1p-7);
 }
 
 TEST(ReferenceGemm, AppliesTheActivationLast) {
@@ -330,6 +374,59 @@ TEST(ReferenceAttention, FollowsStridesAndWeighsByExponentials) {
   EXPECT_GT(result.o.bound[9], 0x1p-12);
   EXPECT_LT(result.o.bound[9], 4 * 0x1.2p-10)
       << "a bound far above f16's rounding of values up to 4 finds no error";
+}
+
+// Scores so large that their roundings alone change weights by more than these are: O still lies
+// between the values.
+TEST(ReferenceAttention, BoundsOByTheValuesWhereWeightsAreUncertain) {
+  constexpr int seq = 40, dim = 64;
+  std::mt19937 random(3);
+  auto const normal = [&] {
+    std::vector<float_e4m3> values(seq * dim);
+    for (auto& x : values) x = to_float_e4m3(std::normal_distribution<float>()(random));
+    return values;
+  };
+  auto const q = normal(), k = normal();
+  std::vector<float_e4m3> const v(seq * dim, to_float_e4m3(1.5f));
+  auto const of = [&](float scale) {
+    return reference::attention({.dtype = DType::e4m3,
+                                 .q = q.data(),
+                                 .k = k.data(),
+                                 .v = v.data(),
+                                 .heads = 1,
+                                 .seq_q = seq,
+                                 .head_dim = dim,
+                                 .scale = scale},
+                                reference::some_rows(seq, seq));
+  };
+  for (float const scale : {1e4f, 3e4f}) {
+    auto const o = of(scale).o;
+    for (std::size_t i = 0; i < o.value.size(); ++i) {
+      EXPECT_NEAR(o.value[i], 1.5, 1e-12);
+      EXPECT_GT(o.bound[i], 0x1p-9);
+      EXPECT_LT(o.bound[i], 4) << scale;
+    }
+  }
+  for (float const scale : {1e7f, 1e30f})
+    for (double const bound : of(scale).o.bound)
+      EXPECT_EQ(bound, kInf) << "roundings take P out of its range: " << scale;
+}
+
+// The sum over the keys comes before the division by the weights' sum.
+TEST(ReferenceAttention, HasNoBoundWhereValuesAddUpBeyondF32) {
+  constexpr int seq = 8, dim = 32;
+  std::vector<bfloat16> const q(seq * dim, to_bfloat16(0.0f)), v(seq * dim, to_bfloat16(3.3e38f));
+  auto const o = reference::attention({.dtype = DType::bf16,
+                                       .q = q.data(),
+                                       .k = q.data(),
+                                       .v = v.data(),
+                                       .heads = 1,
+                                       .seq_q = seq,
+                                       .head_dim = dim},
+                                      {0})
+                     .o;
+  EXPECT_NEAR(o.value[0], to_float(v[0]), 1e30);
+  EXPECT_EQ(o.bound[0], kInf);
 }
 
 TEST(ReferenceComparison, JudgesEachElementByItsBound) {
