@@ -14,6 +14,11 @@ if(libraries)
   install(TARGETS ${libraries} EXPORT tegulaLibraries ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(EXPORT tegulaLibraries NAMESPACE tegula:: DESTINATION ${package_folder})
 endif()
+# The C interface: in a set of its own, for it needs none of the others' packages.
+if(TEGULA_TOOL)
+  install(TARGETS tegula_c EXPORT tegulaC LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(EXPORT tegulaC NAMESPACE tegula:: DESTINATION ${package_folder})
+endif()
 
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/tegulaConfig.cmake.in ${made}/tegulaConfig.cmake
                               INSTALL_DESTINATION ${package_folder})
@@ -26,11 +31,14 @@ export(EXPORT tegulaHeaders NAMESPACE tegula:: FILE ${PROJECT_BINARY_DIR}/tegula
 if(libraries)
   export(EXPORT tegulaLibraries NAMESPACE tegula:: FILE ${PROJECT_BINARY_DIR}/tegulaLibraries.cmake)
 endif()
+if(TEGULA_TOOL)
+  export(EXPORT tegulaC NAMESPACE tegula:: FILE ${PROJECT_BINARY_DIR}/tegulaC.cmake)
+endif()
 foreach(file tegulaConfig.cmake tegulaConfigVersion.cmake)
   configure_file(${made}/${file} ${PROJECT_BINARY_DIR}/${file} COPYONLY)
 endforeach()
 
-# pkg-config: tegula-layout is headers alone, tegula the libraries. The paths are relative to the
+# pkg-config: tegula-layout is headers alone, tegula the libraries, tegula-c the C interface. The paths are relative to the
 # file, so that the tree can be moved.
 file(RELATIVE_PATH prefix_from_pkgconfig /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 list(TRANSFORM libraries PREPEND -l OUTPUT_VARIABLE link_words)
@@ -44,15 +52,16 @@ set(pkg_config_files tegula-layout)
 if(libraries)
   list(APPEND pkg_config_files tegula)
 endif()
+if(TEGULA_TOOL)
+  list(APPEND pkg_config_files tegula-c)
+endif()
 foreach(file ${pkg_config_files})
   configure_file(${PROJECT_SOURCE_DIR}/cmake/${file}.pc.in ${made}/${file}.pc @ONLY)
   install(FILES ${made}/${file}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endforeach()
 
-# The C interface's library: beside the others, and in the Python package alone (`cmake --install
-# --component python`).
+# The C interface's library in the Python package alone (`cmake --install --component python`).
 if(TEGULA_TOOL)
-  install(TARGETS tegula_c LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(FILES $<TARGET_FILE:tegula_c> DESTINATION tegula COMPONENT python EXCLUDE_FROM_ALL RENAME libtegula_c.so)
 endif()
 

@@ -26,6 +26,7 @@ namespace {
 using namespace tegula;
 
 constexpr int kTokens = 150, kWidth = 256, kInner = 384, kExperts = 8;
+static_assert(kWidth % 128 == 0 && kInner % 128 == 0, "a block of scales is one expert's");
 
 /// A matrix of normal values, of a variance that keeps a product of it near 1.
 std::vector<bfloat16> random_matrix(std::int64_t rows, int columns, std::uint64_t seed) {
@@ -42,7 +43,8 @@ struct Quantised {
   Buffer<float> scales;
 };
 
-/// Weights of all experts, (experts rows, columns): a scale for each 128 x 128.
+/// Weights of all experts, (experts rows, columns): a scale for each 128 x 128. One call quantises
+/// them all, for no block is of two experts (kInner and kWidth are multiples of 128).
 Quantised quantised_weights(Machine const& machine, Buffer<bfloat16> const& x, int rows,
                             int columns) {
   Quantised q{{machine, std::int64_t{kExperts} * rows * columns, "weights"},

@@ -444,12 +444,15 @@ typedef enum tegula_grouping {
  * Memory is as tegula_gemm has it. A, B and scales of rows lie at multiples of 16 bytes, and their
  * strides are multiples of 16 bytes. Needs an sm_90, or an sm_100, which has no scales of 128, but
  * block_scale: for A and B of e4m3 or e5m2 each, or e2m1 both.
+ *
+ * On an sm_90 A, B and D may be: e4m3 both, into bf16 or f32; e5m2 and e4m3, into bf16 (rows by
+ * blocks) or f32; bf16 or f16 both, into their own type or f32.
  */
 typedef struct tegula_grouped_gemm_arguments {
   size_t struct_size;
   int32_t in;       /**< tegula_dtype of A: e4m3, e5m2, bf16 or f16; with block_scale also e2m1 */
   int32_t in_b;     /**< of B; left out: e4m3 of fp8, else A's */
-  int32_t out;      /**< of C and D: bf16, f16 or f32; left out: bf16 of fp8, else A's */
+  int32_t out;      /**< of C and D; left out: bf16 of fp8, else A's */
   int32_t scales;   /**< tegula_scales; left out: of fp8 rows by blocks (groups of k: by rows) */
   int32_t grouping; /**< tegula_grouping */
   int64_t groups;   /**< 1 */
@@ -498,8 +501,8 @@ typedef enum tegula_input_step {
 /**
  * What brings operands, scales and groups into the form of tegula_grouped_gemm. A scale is the
  * largest magnitude of its block over that of the fp8 type; scales of rows are (blocks, rows),
- * scale_stride apart. TEGULA_GROUP_BOUNDS reads from x an int32 for each row, -1 where it is no
- * group's, a group's rows one after the other.
+ * scale_stride apart. TEGULA_GROUP_BOUNDS reads from x an int32 for each row, a group's rows one
+ * after the other; a row of -1, or of any number that no group has, is no group's.
  */
 typedef struct tegula_gemm_inputs_arguments {
   size_t struct_size;

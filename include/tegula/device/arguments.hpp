@@ -130,7 +130,7 @@ struct AttentionArguments {
   /// keys behind it; left out: all, or with `causal` none
   std::optional<std::int64_t> window_right = {};
   float softcap = 0;                 ///< 0: scores are not capped
-  float const* sink = nullptr;       ///< optional: a score for each head
+  float const* sink = nullptr;       ///< optional: a score for each head, below 2^127 in magnitude
   float const* q_descale = nullptr;  ///< optional, of e4m3 alone: factors, (batch, kv_heads)
   float const* k_descale = nullptr;  ///< likewise
   float const* v_descale = nullptr;  ///< likewise
@@ -247,7 +247,8 @@ struct GemmArguments {
   std::optional<std::int64_t> b_batch_stride = {};
   std::optional<std::int64_t> c_batch_stride = {};
   std::optional<std::int64_t> d_batch_stride = {};
-  /// optional: a device pointer to one factor, as fp8's of a tensor
+  /// optional: a device pointer to one factor, as fp8's of a tensor. f32 multiplies alpha, scale_a
+  /// and scale_b in this order: products on the way must be within its range, too.
   float const* scale_a = nullptr;
   float const* scale_b = nullptr;
   /// Of A and B alike: kMxScale or kNvScale; of block 0, the default: none

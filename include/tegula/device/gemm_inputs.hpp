@@ -24,8 +24,9 @@ namespace tegula {
 ///     quantize_blocks   the same of 128 x 128, scale (blocks of rows, blocks of columns)
 ///     transform_scales  scale (columns, rows) = x (rows, columns), f32: rows' scales as TMA
 ///                       reads them
-///     group_bounds      x holds the group of each of `rows` rows as an int, -1 for none, a group's
-///                       rows one after another: begins and ends, an entry for each group
+///     group_bounds      x holds the group of each of `rows` rows as an int, a group's rows one
+///                       after another (-1, or any other that is no group's number: a row of
+///                       none): begins and ends, an entry for each group
 ///
 /// A block of zeros has the least normal float for a scale, one with a NaN has NaN.
 struct GemmInputsArguments {

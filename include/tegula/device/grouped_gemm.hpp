@@ -42,8 +42,10 @@ namespace tegula {
 /// A block is 128 elements, the last one what is left. With Grouping::k each group's columns begin
 /// a block of their own: there are as many as blocks of all groups (scale_blocks is the most).
 ///
-/// On sm_90 fp8 has these scales; on sm_100 nothing has them. There A and B may have block_scale
-/// instead (docs/low_precision.md): e4m3 or e5m2 each, or e2m1 both, with kMxScale; e2m1 both with
+/// On sm_90 A, B and D may be: e4m3 both, into bf16 or f32; e5m2 and e4m3, into bf16
+/// (rows_by_blocks) or f32; bf16 or f16 both, into their own type or f32. fp8 has these scales
+/// there; on sm_100 nothing has them. There A and B may have block_scale instead
+/// (docs/low_precision.md): e4m3 or e5m2 each, or e2m1 both, with kMxScale; e2m1 both with
 /// kNvScale. Elements of e2m1 lie packed, and k is even. The scales lie in pieces of 128 rows
 /// (kernel/block_scale.hpp), those of each group's B, and where masked of its A, one behind the
 /// other. Contiguous groups begin at multiples of 128 rows, and share the pieces of A. Groups of k
