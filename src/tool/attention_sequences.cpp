@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <random>
 
 #include "options.hpp"
@@ -42,19 +41,7 @@ Accepted page_size() {
 }
 
 std::vector<std::int64_t> parse_lengths(char const* option, std::string const& text) {
-  std::vector<std::int64_t> lengths;
-  std::int64_t sum = 0;
-  for (char const *at = text.data(), *const end = at + text.size(); at <= end; ++at) {
-    std::int64_t length = 0;
-    auto const [rest, error] = std::from_chars(at, end, length);
-    if (error != std::errc() || length < 0 || length > kMaxExtent - sum ||
-        (rest != end && *rest != ','))
-      break;
-    lengths.push_back(length);
-    sum += length;
-    at = rest;
-    if (at == end && sum > 0) return lengths;
-  }
+  if (auto const lengths = read_list(text, 1, kMaxExtent)) return *lengths;
   throw argument_error(
       fmt::format("{} is {}; it must be lengths separated by commas, as 130,0,5, at least 1 and "
                   "at most {} in all.",

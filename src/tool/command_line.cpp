@@ -43,6 +43,11 @@ std::string taken_by(CLI::Option const& option) {
   return option.get_description();
 }
 
+usage_error without_value(std::string const& name, CLI::Option const& option) {
+  return usage_error(
+      fmt::format("{}: is given without a value; it takes: {}", name, taken_by(option)));
+}
+
 /// The option of that name, with the name that the user gave it: the last of its names that is
 /// among the arguments.
 std::pair<CLI::Option*, std::string> option_as_given(CLI::App& app, std::string const& name,
@@ -89,26 +94,31 @@ usage_error refusal(CLI::ParseError const& error, CLI::App& app,
                        : fmt::format("{}: is given more than once; it takes one value: {}", name,
                                      taken_by(*option)));
   if (text.ends_with(" missing") && text.find(": 1 required ") != std::string::npos)
-    return refused(
-        fmt::format("{}: is given without a value; it takes: {}", name, taken_by(*option)));
+    return refused(without_value(name, *option).what());
   return refused(text);
 }
 
 /// What the parser would take for something else: a value of a flag, which has none (--json=no, and
-/// --json=2 for yes), and an empty value behind a '=' or where it may be left out, for none.
+/// --json=2 for yes), an empty value behind a '=' or where it may be left out, for none, and the
+/// next option for the value of one that has none (--tile --n 4).
 void refuse_values_that_get_lost(CLI::App const& app, std::vector<std::string> const& arguments) {
   if (arguments.empty()) return;
   CLI::App const* command = nullptr;
   for (CLI::App const* const each : app.get_subcommands({}))
     if (each->get_name() == arguments[0]) command = each;
+  // The option of a word that gives it, with a value or without.
+  auto const named = [&](std::string const& word) -> CLI::Option const* {
+    if (!word.starts_with("-")) return nullptr;
+    std::string const name = word.substr(0, word.find('='));
+    CLI::Option const* const option = app.get_option_no_throw(name);
+    return option != nullptr || command == nullptr ? option : command->get_option_no_throw(name);
+  };
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     std::string const& argument = arguments[i];
     if (argument == "--") return;
-    if (!argument.starts_with("-")) continue;
     auto const equals = argument.find('=');
     std::string const name = argument.substr(0, equals);
-    CLI::Option const* option = app.get_option_no_throw(name);
-    if (option == nullptr && command != nullptr) option = command->get_option_no_throw(name);
+    CLI::Option const* const option = named(argument);
     if (option == nullptr) continue;
     bool const behind_equals = equals != std::string::npos;
     if (option->get_items_expected_max() == 0) {
@@ -118,6 +128,9 @@ void refuse_values_that_get_lost(CLI::App const& app, std::vector<std::string> c
       continue;
     }
     bool const may_be_left_out = option->get_items_expected_min() == 0;
+    if (!behind_equals && !may_be_left_out && i + 1 < arguments.size() &&
+        named(arguments[i + 1]) != nullptr)
+      throw without_value(name, *option);
     if (behind_equals ? equals + 1 == argument.size()
                       : may_be_left_out && i + 1 < arguments.size() && arguments[i + 1].empty())
       throw usage_error(fmt::format("{}: '' is given; it takes{}: {}", name,

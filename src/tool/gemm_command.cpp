@@ -52,13 +52,13 @@ Examples:
 
 constexpr std::int64_t kMostInt = std::numeric_limits<int>::max();
 
-/// Two whole numbers, "128x256".
-std::pair<int, int> extents(std::string const& option, std::string const& text) {
+/// Two whole numbers, as the example has them.
+std::pair<int, int> extents(char const* option, std::string const& text, char const* example) {
   auto const read = read_extents(text);
   if (!read)
     throw argument_error(
-        fmt::format("{} is {}; it must be two whole numbers from 1 to 2^31 - 1, such as 128x256.",
-                    option, io::in_quotes(text)));
+        fmt::format("{} is {}; it must be two whole numbers from 1 to 2^31 - 1, such as {}.",
+                    option, io::in_quotes(text), example));
   return {read->first, read->second};
 }
 
@@ -78,8 +78,9 @@ GemmConstraints constraints(GemmOptions const& o) {
     wanted.raster = named<Raster>(c.raster, {{to_string(Raster::along_m), Raster::along_m},
                                              {to_string(Raster::along_n), Raster::along_n}});
   if (!c.widths.empty()) wanted.fitted = named<bool>(c.widths, {{"one", false}, {"two", true}});
-  if (c.tile) std::tie(wanted.block_m, wanted.block_n) = extents("--tile", *c.tile);
-  if (c.cluster) std::tie(wanted.cluster_m, wanted.cluster_n) = extents("--cluster", *c.cluster);
+  if (c.tile) std::tie(wanted.block_m, wanted.block_n) = extents("--tile", *c.tile, "128x256");
+  if (c.cluster)
+    std::tie(wanted.cluster_m, wanted.cluster_n) = extents("--cluster", *c.cluster, "2x1");
   return wanted;
 }
 
@@ -281,8 +282,8 @@ void run_grouped(GemmOptions const& o) {
     throw argument_error(
         fmt::format("gemm: --beta is {}; with --scales or --groups it must be 0 or 1.", *o.beta));
   std::pair<int, int> tile, cluster{1, 1};
-  if (c.tile) tile = extents("--tile", *c.tile);
-  if (c.cluster) cluster = extents("--cluster", *c.cluster);
+  if (c.tile) tile = extents("--tile", *c.tile, "128x256");
+  if (c.cluster) cluster = extents("--cluster", *c.cluster, "2x1");
   GroupedGemmCommand command{.machine = o.machine,
                              .scales = o.scales,
                              .grouping = o.grouping,

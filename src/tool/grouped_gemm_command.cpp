@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <numeric>
 #include <vector>
@@ -20,21 +19,11 @@ constexpr std::int64_t kDefaultExtent = 256;
 
 /// The groups' sizes, "3,0,5".
 std::vector<int> read_sizes(std::string const& text) {
-  std::vector<int> sizes;
-  char const* at = text.data();
-  char const* const end = at + text.size();
-  while (true) {
-    int size = 0;
-    auto const [next, error] = std::from_chars(at, end, size);
-    if (error != std::errc() || size < 0 || (next != end && *next != ','))
-      throw argument_error(fmt::format(
-          "--groups is {}; it must be whole numbers with commas between them, the rows (or "
-          "columns) of each group, such as 300,0,17.",
-          io::in_quotes(text)));
-    sizes.push_back(size);
-    if (next == end) return sizes;
-    at = next + 1;
-  }
+  if (auto const sizes = read_list(text, 0, kMaxExtent)) return {sizes->begin(), sizes->end()};
+  throw argument_error(fmt::format(
+      "--groups is {}; it must be whole numbers with commas between them, the rows (or columns) of "
+      "each group, as 300,0,17, at most {} in all.",
+      io::in_quotes(text), kMaxExtent));
 }
 
 Grouping grouping_of(GroupedGemmCommand const& c) {

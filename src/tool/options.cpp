@@ -123,4 +123,20 @@ std::optional<Extents> read_extents(std::string const& text) {
   return Extents{*first, *second};
 }
 
+std::optional<std::vector<std::int64_t>> read_list(std::string_view text, std::int64_t least,
+                                                   std::int64_t most) {
+  std::vector<std::int64_t> numbers;
+  std::int64_t sum = 0;
+  for (std::size_t at = 0; at <= text.size();) {
+    std::size_t const end = std::min(text.find(',', at), text.size());
+    auto const number = spelled<std::int64_t>(text.substr(at, end - at));
+    if (!number || *number < 0 || *number > most - sum) return std::nullopt;
+    numbers.push_back(*number);
+    sum += *number;
+    at = end + 1;
+  }
+  if (sum < least) return std::nullopt;
+  return numbers;
+}
+
 }  // namespace tegula::tool

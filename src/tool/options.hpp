@@ -3,6 +3,7 @@
 /// How options are read: strictly, and with "not given" told apart from zero and from empty.
 
 #include <charconv>
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
@@ -10,17 +11,19 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 #include "command_line.hpp"
 
 namespace tegula::tool {
 
 /// The number that all of `text` spells, if it spells one that the type holds: a whole number in
-/// decimal digits, so that 016 is sixteen.
+/// decimal digits, so that 016 is sixteen, and -0 none.
 template <class Number> std::optional<Number> spelled(std::string_view text) {
   Number value{};
   auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  if (std::integral<Number> && value == 0 && text.starts_with('-')) return std::nullopt;
   return value;
 }
 
@@ -52,5 +55,9 @@ struct Extents {
   int first, second;
 };
 std::optional<Extents> read_extents(std::string const& text);
+
+/// Whole numbers of at least 0 with commas between them, "300,0,17", from `least` to `most` in all.
+std::optional<std::vector<std::int64_t>> read_list(std::string_view text, std::int64_t least,
+                                                   std::int64_t most);
 
 }  // namespace tegula::tool

@@ -102,8 +102,8 @@ TEST(KernelCommands, AnswerBadInputWithASentence) {
   expect_refused("gemm --m -4", "--m");
   expect_refused("gemm --dtype f32", "--dtype is 'f32'; it must be f16, bf16, tf32, e4m3 or e5m2.");
   expect_refused("gemm --out tf32 --trans-b", "--out-type is 'tf32'; it must be f16, bf16 or f32.");
-  expect_refused("gemm --groups 2147483647,1",
-                 "--groups 2147483647,1: grouped_gemm: m is 2147483648");
+  expect_refused("gemm --groups 1073740800,1", "at most 1073740800 in all.");
+  expect_refused("gemm --groups 1073740800,1 --grouping masked", "at most 1073740800 in all.");
   expect_refused(
       "gemm --groups 8 --grouping k --m 1073740800 --n 1073740800 --dtype e5m2 --in-b bf16",
       "--dtype e5m2 --in-b bf16: grouped_gemm: in is e5m2");

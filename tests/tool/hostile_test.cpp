@@ -32,12 +32,12 @@ std::string const kLong(5000, '7');
 Kind const kExtent{{"", "0", "-1", "x", "1.5", "1e3", "0x10", " 16", "16 ", "1073740801",
                     "4294967312", "9223372036854775808", kLong}};
 Kind const kCount{
-    {"", "-1", "x", "1.5", "2147483648", "4294967297", "99999999999999999999", kControl}};
+    {"", "-0", "-1", "x", "1.5", "2147483648", "4294967297", "99999999999999999999", kControl}};
 Kind const kHeadDim{
     {"", "0", "-32", "33", "512", "x", "64x", "1073740801", "18446744073709551680"}};
-Kind const kLengths{
-    {"", "0", "-1", "x", "1,,", ",1", "1 2", "1,x", "2147483648", kControl, "9," + kLong}};
-Kind const kConfiguration{{"", "-1", "x", "100000", "2147483648"}};
+Kind const kLengths{{"", "0", "-0", "-0,3", "3,-0", "-1", "x", ",", "1,,", ",1", "1 2", "1,x",
+                     "1073740801", "1073740800,1", "2147483648", kControl, "9," + kLong}};
+Kind const kConfiguration{{"", "-0", "-1", "x", "100000", "2147483648"}};
 Kind const kSeed{{"", "-1", "x", "0.5", "18446744073709551616"}};
 Kind const kReal{
     {"", "x", "nan", "inf", "-inf", "1e40", "1e-46", "0x1p3", "1,5", "1 2", "+-1", kLong}};
@@ -501,8 +501,37 @@ TEST(Hostile, WhatIsAcceptedStandsInTheAnswerToAMissingOrSecondValue) {
   says({"attention", "--head-dim"}, "it takes: a multiple of 8 from 8 to 256 or 576 ");
   says({"gemm", "--json", "--json"}, "--json: is given more than once; once is enough");
   says({"atom"}, "NAME is left out; it is required: ");
+  // The next option is no value.
+  says({"gemm", "--tile", "--n", "4"}, "--tile: is given without a value; it takes: rows and");
+  says({"gemm", "--a", "--n", "4"}, "--a: is given without a value; it takes: the name of a file");
+  says({"gemm", "--in", "--n=4"}, "--in: is given without a value; it takes: type of A and B");
+  says({"gemm", "--groups", "--json"}, "--groups: is given without a value; it takes: ");
+  says({"gemm", "--m", "--n", "4"}, "--m: is given without a value; it takes: " + extent);
+  says({"attention", "--lengths-q", "--causal"}, "--lengths-q: is given without a value; ");
+  says({"tiled-mma", "--atom", "-h"}, "--atom: is given without a value; it takes: ");
   says({"gemm", "--scheduler", "first", "--choices", "x"},
        "--scheduler and --choices are both given; they exclude each other");
+}
+
+TEST(Hostile, ExamplesInSentencesAreTaken) {
+  TemporaryFolder const folder;
+  Line const gemm{"gemm", "--trans-b", "--explain", "--device", "sim"};
+  Line const groups{"gemm", "--explain", "--device", "sim"};
+  for (auto const& [base, option, wrong, behind] :
+       std::vector<std::tuple<Line, std::string, std::string, std::string>>{
+           {gemm, "--tile", "0x1", "such as "},
+           {gemm, "--cluster", "0x1", "such as "},
+           {groups, "--groups", "x", ", as "}}) {
+    std::string const sentence = run(base + Line{option, wrong}, folder).err;
+    auto const at = sentence.find(behind);
+    ASSERT_NE(at, std::string::npos) << sentence;
+    std::string example = sentence.substr(at + behind.size());
+    example = example.substr(0, example.find_first_of(". \n"));
+    if (example.ends_with(',')) example.pop_back();
+    EXPECT_EQ(run(base + Line{option, example}, folder).err, "") << option << " " << example;
+  }
+  EXPECT_THAT(run({"gemm", "--groups", "2147483648"}, folder).err,
+              ::testing::HasSubstr("at most 1073740800 in all."));
 }
 
 /// The values between `behind` and the end of a sentence: "f16, bf16 or f32".
