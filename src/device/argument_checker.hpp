@@ -35,6 +35,11 @@ class Checker {
                       compute_capability);
   }
 
+  /// Of a value that may be none of the enumerators.
+  static char const* name_of(DType type) {
+    return static_cast<int>(type) < kDTypes ? to_string(type) : "not a DType";
+  }
+
   void type(std::string_view name, DType type, std::initializer_list<DType> accepted) const {
     if (std::find(accepted.begin(), accepted.end(), type) != accepted.end()) return;
     std::string list;
@@ -44,9 +49,7 @@ class Checker {
                           : t + 1 == accepted.end() ? " and "
                                                     : ", ",
                           to_string(*t));
-    bool const known = static_cast<int>(type) < kDTypes;
-    refuse_argument("{}: {} is {}; {} are computed.", operation_, name,
-                    known ? to_string(type) : "not a DType", list);
+    refuse_argument("{}: {} is {}; {} are computed.", operation_, name, name_of(type), list);
   }
 
   void extent(std::string_view name, std::int64_t value) const {

@@ -56,6 +56,13 @@ std::string_view device::missing_configurations_note(DeviceProperties const& dev
                  "-DTEGULA_FAMILIES=all to have all of them.";
 }
 
+void device::refuse_uncomputed(std::string_view operation, std::string_view problem,
+                               DeviceProperties const& device, bool elsewhere) {
+  throw argument_error(fmt::format("{}: no configuration {}computes {}.{}", operation,
+                                   elsewhere ? "of this build " : "", problem,
+                                   elsewhere ? missing_configurations_note(device) : ""));
+}
+
 void device::refuse_unwanted(std::string_view operation, std::string_view problem,
                              std::vector<std::pair<FamilyId, int>> const& computing) {
   constexpr std::size_t most = 4;

@@ -20,14 +20,25 @@
 
 namespace tegula::device {
 
-/// What a refusal says more where the device is given the representative configurations only: a
-/// sentence after a space, or nothing.
+/// What a refusal says more where the device is given a part of the configurations only: a sentence
+/// after a space, or nothing.
 std::string_view missing_configurations_note(DeviceProperties const& device);
+
+/// Throws argument_error: no configuration computes the problem. `elsewhere`: one that the device
+/// is not given does, and the sentence says how to have it.
+[[noreturn]] void refuse_uncomputed(std::string_view operation, std::string_view problem,
+                                    DeviceProperties const& device, bool elsewhere);
 
 /// Throws argument_error: the configurations in `computing`, by family and number, compute the
 /// problem, and none of them is what was asked for. Precondition: there is one.
 [[noreturn]] void refuse_unwanted(std::string_view operation, std::string_view problem,
                                   std::vector<std::pair<FamilyId, int>> const& computing);
+
+/// The device as one that is given any kernel.
+inline DeviceProperties with_all_kernels(DeviceProperties device) {
+  device.kernels = Kernels::all;
+  return device;
+}
 
 /// The device as one that is given built kernels, where one of them will do, or else any. `can(d)`
 /// says whether something can be chosen for the device d.

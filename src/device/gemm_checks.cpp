@@ -86,6 +86,10 @@ class GemmChecker : Checker {
       refuse_argument("gemm: activation is {}; it must be Activation::none, relu, gelu or silu.",
                       static_cast<int>(g_.activation));
     if (by_tma_alone(g_.in)) {
+      row_of_tma("lda", a_k ? g_.m : g_.k, *g_.lda, g_.in);
+      row_of_tma("ldb", b_k ? g_.n : g_.k, *g_.ldb, *g_.in_b);
+      row_of_tma("ldd", g_.m, *g_.ldd, *g_.out);
+      if (g_.beta != 0) row_of_tma("ldc", g_.m, *g_.ldc, *g_.out);
       auto const obstacle = tma_obstacle(g_);
       if (!obstacle.empty())
         refuse_argument("gemm: {}, and {} is computed only from what TMA can address.", obstacle,
@@ -143,24 +147,18 @@ class GemmChecker : Checker {
               name, scales, name);
       return;
     }
-    std::string const said =
-        fmt::format("block_scale is {} for each {}",
-                    static_cast<int>(scale.type) < kDTypes ? to_string(scale.type) : "not a DType",
-                    io::counted(scale.block, "element"));
+    std::string const said = fmt::format("block_scale is {} for each {}", name_of(scale.type),
+                                         io::counted(scale.block, "element"));
     if (scale != kMxScale && scale != kNvScale)
       refuse_argument(
           "gemm: {}; it must be kMxScale (ue8m0 for each 32) or kNvScale (ue4m3 for each 16).",
           said);
     bool const pairs = are_pairs(g_.in, *g_.in_b);
     auto const has_scales = [](DType type) { return fp8(type) || small(type); };
-    if (!pairs && (scale == kNvScale || !has_scales(g_.in) || !has_scales(*g_.in_b))) {
-      auto const name_of = [](DType type) {
-        return static_cast<int>(type) < kDTypes ? to_string(type) : "not a DType";
-      };
+    if (!pairs && (scale == kNvScale || !has_scales(g_.in) || !has_scales(*g_.in_b)))
       refuse_argument(
           "gemm: in is {}, in_b is {} and {}; {}.", name_of(g_.in), name_of(*g_.in_b), said,
           scale == kNvScale ? "both must be e2m1" : "each must be e4m3, e5m2, e2m3, e3m2 or e2m1");
-    }
     if (compute_capability != 100)
       refuse_argument(
           "gemm: {} and the machine is sm_{}; block scales are computed on sm_100 only.", said,
@@ -182,6 +180,18 @@ class GemmChecker : Checker {
             "gemm: ld{} is {} of {}, which TMA unpacks; rows must be multiples of {} bytes.", name,
             io::counted(ld, "element"), to_string(type), kUnpackedAlignment);
     }
+  }
+
+  /// The rule of TMA that extents break, with what would keep it.
+  void row_of_tma(std::string_view name, std::int64_t rows, std::int64_t ld, DType type) const {
+    int const unit = 128 / bits(type);  // elements of 16 bytes
+    if (rows > 1 && ld % unit != 0)
+      refuse_argument(
+          "gemm: {} is {} of {}, and {} is computed only where TMA can address rows, at multiples of 16 "
+          "bytes; it must be a multiple of {}.",
+          name, io::counted(ld, "element"),
+          bits(type) < 8 ? io::counted(bits(type), "bit") : io::counted(bits(type) / 8, "byte"),
+          to_string(g_.in), unit);
   }
 
   void major(std::string_view name, std::string_view type_name, Major value, DType type) const {

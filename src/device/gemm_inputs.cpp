@@ -116,9 +116,7 @@ void prepare_gemm_inputs(Machine const& machine, GemmInputsArguments const& g, S
                            Traits::lower(machine, g, {.configuration = number}), stream);
     ++number;
   }
-  throw argument_error(fmt::format("gemm_inputs: no configuration of this build computes {}.{}",
-                                   to_string(g),
-                                   missing_configurations_note(machine.properties())));
+  refuse_uncomputed("gemm_inputs", to_string(g), machine.properties(), /*elsewhere=*/false);
 }
 
 // An element is divided by its scale and rounded to the fp8 type, each to nearest: half a unit in

@@ -184,6 +184,14 @@ GemmChoice predict(FamilyId kernel, int number, GemmArguments const& g,
   return choice;
 }
 
+bool can_choose(GemmArguments const& g, DeviceProperties const& device,
+                GemmConstraints const& wanted, Obstacles const& obstacles) {
+  bool found = false;
+  enumerate(g, device, wanted, obstacles,
+            [&](FamilyId, int, std::string_view refusal) { found = found || refusal.empty(); });
+  return found;
+}
+
 [[noreturn]] void refuse_all(GemmArguments const& g, DeviceProperties const& device,
                              Obstacles const& obstacles) {
   std::string const problem = to_string(g);
@@ -197,19 +205,14 @@ GemmChoice predict(FamilyId kernel, int number, GemmArguments const& g,
     std::string const& obstacle = obstacles[static_cast<std::size_t>(FamilyId(family).index())];
     if (!obstacle.empty()) why += fmt::format("; {} does not, for {}", family.name, obstacle);
   });
-  throw argument_error(
-      fmt::format("gemm: no configuration of this build computes this problem ({}){}.{}", problem,
-                  why, device::missing_configurations_note(device)));
+  device::refuse_uncomputed("gemm", fmt::format("this problem ({}){}", problem, why), device,
+                            can_choose(g, device::with_all_kernels(device), {}, obstacles));
 }
 
 DeviceProperties with_kernels_for(GemmArguments const& g, DeviceProperties const& device,
                                   GemmConstraints const& wanted, Obstacles const& obstacles) {
-  return device::with_kernels(device, [&](DeviceProperties const& d) {
-    bool found = false;
-    enumerate(g, d, wanted, obstacles,
-              [&](FamilyId, int, std::string_view refusal) { found = found || refusal.empty(); });
-    return found;
-  });
+  return device::with_kernels(
+      device, [&](DeviceProperties const& d) { return can_choose(g, d, wanted, obstacles); });
 }
 
 /// Whether a choice's configuration cannot compute what is asked for.

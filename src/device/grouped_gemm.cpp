@@ -94,9 +94,10 @@ class GroupedGemmChecker : Checker {
           scale.block, static_cast<int>(scale.type));
     auto const fp8 = [](DType type) { return type == DType::e4m3 || type == DType::e5m2; };
     if (!pairs && (scale == kNvScale || !fp8(g_.in) || !fp8(*g_.in_b)))
-      refuse_argument("grouped_gemm: block_scale is {} for each {}; in and in_b must {}.",
-                      to_string(scale.type), scale.block,
-                      scale == kNvScale ? "both be e2m1" : "each be e4m3 or e5m2, or both e2m1");
+      refuse_argument(
+          "grouped_gemm: in is {}, in_b is {} and block_scale is {} for each {}; {}.",
+          name_of(g_.in), name_of(*g_.in_b), to_string(scale.type), scale.block,
+          scale == kNvScale ? "both must be e2m1" : "each must be e4m3 or e5m2, or both e2m1");
     if (scaled())
       refuse_argument("grouped_gemm: scales is {} and there is block_scale; it must be none.",
                       text(*g_.scales));
@@ -384,25 +385,28 @@ void enumerate(GroupedGemmArguments const& g, DeviceProperties const& device,
   });
 }
 
+bool can_choose(GroupedGemmArguments const& g, DeviceProperties const& device,
+                GroupedGemmConstraints const& wanted) {
+  bool found = false;
+  enumerate(g, device, wanted,
+            [&](FamilyId, int, std::string const& refusal) { found = found || refusal.empty(); });
+  return found;
+}
+
 [[noreturn]] void refuse_all(GroupedGemmArguments const& g, DeviceProperties const& device) {
   std::vector<std::pair<FamilyId, int>> computing;  // whatever is asked for
   enumerate(g, device, {}, [&](FamilyId family, int number, std::string const& refusal) {
     if (refusal.empty()) computing.emplace_back(family, number);
   });
   if (!computing.empty()) device::refuse_unwanted("grouped_gemm", to_string(g), computing);
-  throw argument_error(fmt::format("grouped_gemm: no configuration of this build computes {}.{}",
-                                   to_string(g), missing_configurations_note(device)));
+  device::refuse_uncomputed("grouped_gemm", to_string(g), device,
+                            can_choose(g, device::with_all_kernels(device), {}));
 }
 
 DeviceProperties with_kernels_for(GroupedGemmArguments const& g, DeviceProperties const& device,
                                   GroupedGemmConstraints const& wanted) {
   check(device);
-  return with_kernels(device, [&](DeviceProperties const& d) {
-    bool found = false;
-    enumerate(g, d, wanted,
-              [&](FamilyId, int, std::string const& refusal) { found = found || refusal.empty(); });
-    return found;
-  });
+  return with_kernels(device, [&](DeviceProperties const& d) { return can_choose(g, d, wanted); });
 }
 
 GroupedGemmChoice predict(FamilyId kernel, int number, GroupedGemmArguments const& g,

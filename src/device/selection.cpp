@@ -129,11 +129,11 @@ void refuse_parts(AttentionArguments const& a, DeviceProperties const& device,
       if (refusal.empty()) computing.emplace_back(FamilyId(family), number);
     });
     std::string const obstacle = device::FamilyTraits<F>::obstacle(a, device);
-    if (!obstacle.empty()) why += fmt::format(" {} cannot compute it: {}.", family.name, obstacle);
+    if (!obstacle.empty()) why += fmt::format("; {} cannot compute it: {}", family.name, obstacle);
   });
   if (!computing.empty()) device::refuse_unwanted("attention", to_string(a), computing);
-  throw argument_error(fmt::format("attention: no configuration of this build computes {}.{}{}",
-                                   to_string(a), why, device::missing_configurations_note(device)));
+  device::refuse_uncomputed("attention", to_string(a) + why, device,
+                            find_best(a, device::with_all_kernels(device), {}).has_value());
 }
 
 DeviceProperties with_kernels_for(AttentionArguments const& a, DeviceProperties const& device,
