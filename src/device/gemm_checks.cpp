@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -184,7 +185,7 @@ class GemmChecker : Checker {
 
   /// The rule of TMA that extents break, with what would keep it.
   void row_of_tma(std::string_view name, std::int64_t rows, std::int64_t ld, DType type) const {
-    int const unit = 128 / bits(type);  // elements of 16 bytes
+    int const unit = 128 / std::gcd(128, bits(type));  // elements of whole 16 bytes
     if (rows > 1 && ld % unit != 0)
       refuse_argument(
           "gemm: {} is {} of {}, and {} is computed only where TMA can address rows, at multiples of 16 "
