@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ._problems import CODES, Operand, normalised
-from .errors import ArgumentError, shown
+from .errors import ArgumentError, listed, shown
 
 # The library's types by NumPy's name of the elements (ml_dtypes' where NumPy has none).
 _BY_NUMPY = {
@@ -19,13 +20,17 @@ _BY_NUMPY = {
     "float8_e5m2": "e5m2",
 }
 _RAW = {"bf16": "uint16", "f16": "uint16", "e4m3": "uint8", "e5m2": "uint8", "e2m1": "uint8", "e2m3": "uint8", "e3m2": "uint8"}
+_COPYING = "np.ascontiguousarray({})"
 
 
-def _dtype_of(operation: str, name: str, array: npt.NDArray[Any], said: Any, option: str) -> str:
-    """The library's name of an array's elements: what `said` says of raw ones, else what the array's own type is."""
+def _dtype_of(operation: str, name: str, array: npt.NDArray[Any], said: Any, option: str, types: Sequence[str]) -> str:
+    """The library's name of an array's elements: what `said` says of raw ones, else what the array's own type is. `types`
+    are those that are taken, if not all."""
     if said is not None and (not isinstance(said, str) or said not in CODES):
         raise ArgumentError(f"{operation}: {option} is {shown(said)}; it must be one of {', '.join(CODES)}.")
     own = _BY_NUMPY.get(array.dtype.name)
+    if types and (own or said) not in types:
+        raise ArgumentError(f"{operation}: {name} has elements of type {array.dtype}; {listed(types)} is needed.")
     if own is not None:
         if said in (None, own) or (own == "f32" and said == "tf32"):
             return said or own
@@ -65,24 +70,26 @@ def is_raw(array: Any) -> bool:
     return isinstance(array, np.ndarray) and array.dtype.name in ("uint8", "uint16")
 
 
-def operand(operation: str, name: str, array: Any, said: Any = None, option: str = "dtype") -> Operand:
-    """An array of the caller's. `said` is what raw bits are, the caller's `option`. Raises ArgumentError."""
+def operand(
+    operation: str, name: str, array: Any, said: Any = None, option: str = "dtype", types: Sequence[str] = ()
+) -> Operand:
+    """An array of the caller's. `said` is what raw bits are, the caller's `option`; `types` are those that are taken, if not
+    all. Raises ArgumentError."""
     if not isinstance(array, np.ndarray):
         raise ArgumentError(f"{operation}: {name} is {type(array).__name__}; a NumPy array is needed.")
     if isinstance(array, np.ma.MaskedArray):
         raise ArgumentError(f"{operation}: {name} is a masked array, and masks are not looked at: use .filled().")
     if not array.dtype.isnative:
         raise ArgumentError(f"{operation}: {name} has bytes in the other order than this machine; use .astype.")
-    dtype = _dtype_of(operation, name, array, said, option)
-    remedy = f"np.ascontiguousarray({name})"
+    dtype = _dtype_of(operation, name, array, said, option, types)
     for extent, stride in zip(array.shape, array.strides):
         if extent > 1 and (stride < 0 or stride % array.itemsize):
             raise ArgumentError(
                 f"{operation}: {name} has a stride of {stride} bytes, and elements of {array.itemsize}; strides must "
-                f"be whole elements and not negative: use {remedy}."
+                f"be whole elements and not negative: use {_COPYING.format(name)}."
             )
     strides = normalised(array.shape, [stride // array.itemsize for stride in array.strides])
-    return Operand(name, dtype, array.ctypes.data, array.shape, strides, remedy)
+    return Operand(name, dtype, array.ctypes.data, array.shape, strides, _COPYING)
 
 
 def aligned(array: Any, boundary: int) -> Any:
@@ -104,14 +111,14 @@ def integers(operation: str, name: str, array: Any) -> Operand:
     if isinstance(array, np.ma.MaskedArray):
         raise ArgumentError(f"{operation}: {name} is a masked array, and masks are not looked at: use .filled().")
     if not all(stride >= 0 and stride % 4 == 0 for stride in array.strides):
-        raise ArgumentError(f"{operation}: {name} has strides of {array.strides} bytes: use np.ascontiguousarray({name}).")
+        raise ArgumentError(f"{operation}: {name} has strides of {array.strides} bytes: use {_COPYING.format(name)}.")
     strides = normalised(array.shape, [stride // 4 for stride in array.strides])
-    return Operand(name, "i32", array.ctypes.data, array.shape, strides, f"np.ascontiguousarray({name})")
+    return Operand(name, "i32", array.ctypes.data, array.shape, strides, _COPYING)
 
 
-def result(operation: str, array: Any, dtype: str) -> Operand:
-    """An array of the caller's that results go to."""
-    said = dtype if is_raw(array) else None
+def result(operation: str, name: str, array: Any, dtype: str | None, types: Sequence[str] = ()) -> Operand:
+    """An array of the caller's that results go to; raw bits are of `dtype`. Raises ArgumentError."""
     if isinstance(array, np.ndarray) and not array.flags.writeable:
-        raise ArgumentError(f"{operation}: out cannot be written to.")
-    return operand(operation, "out", array, said)
+        raise ArgumentError(f"{operation}: {name} cannot be written to; an array whose flags.writeable is True is needed.")
+    of = operand(operation, name, array, dtype if is_raw(array) else None, types=types)
+    return of._replace(copying="")

@@ -54,7 +54,7 @@ def _check_tokens(operand: Operand) -> None:
     if operand.strides[-1] != 1:
         raise ArgumentError(
             f"attention: {name} has a stride of {operand.strides[-1]} elements along the head dimension, which must be "
-            f"contiguous: use {operand.remedy}."
+            f"contiguous: {operand.remedy()}."
         )
 
 

@@ -18,13 +18,14 @@ class _Format(NamedTuple):
 
 
 _FORMATS = {"mx": _Format(1, 32, "float8_e8m0fnu"), "nv": _Format(2, 16, "float8_e4m3fn")}
-_ROWS, _SCALES = 128, 4  # of a piece
+ROWS_OF_PIECE, SCALES_OF_PIECE = 128, 4
 
 
 class BlockScales(NamedTuple):
     """What the C interface is told."""
 
     code: int
+    block: int  # elements of k that share a scale
     a: npt.NDArray[np.uint8]
     b: npt.NDArray[np.uint8]
 
@@ -46,15 +47,21 @@ def _pieces(
     if x.shape != wanted:
         raise ArgumentError(f"{operation}: {name} has the shape {x.shape}; {wanted} is needed, a scale for each block of k.")
     by_rows = np.swapaxes(x, -1, -2) if by_columns else x
-    pieces_m, pieces_k = -(-rows // _ROWS), -(-blocks // _SCALES)
-    padded = np.zeros((*shape[:-2], pieces_m * _ROWS, pieces_k * _SCALES), np.uint8)
+    pieces_m, pieces_k = -(-rows // ROWS_OF_PIECE), -(-blocks // SCALES_OF_PIECE)
+    padded = np.zeros((*shape[:-2], pieces_m * ROWS_OF_PIECE, pieces_k * SCALES_OF_PIECE), np.uint8)
     padded[..., :rows, :blocks] = by_rows
-    split = padded.reshape(-1, pieces_m, _ROWS // 32, 32, pieces_k, _SCALES)
+    split = padded.reshape(-1, pieces_m, ROWS_OF_PIECE // 32, 32, pieces_k, SCALES_OF_PIECE)
     memory = np.empty(padded.size + 15, np.uint8)
     begin = -memory.ctypes.data % 16  # what a bulk copy reads is aligned
     result = memory[begin : begin + padded.size]
     result[:] = split.transpose(0, 1, 4, 3, 2, 5).reshape(-1)
     return result
+
+
+def check_block_scale(operation: str, block_scale: Any) -> None:
+    """Raises ArgumentError for what is the name of no format."""
+    if block_scale is not None and (not isinstance(block_scale, str) or block_scale not in _FORMATS):
+        raise ArgumentError(f"{operation}: block_scale is {shown(block_scale)}; it must be 'mx' or 'nv', or left out.")
 
 
 def block_scales(
@@ -67,8 +74,7 @@ def block_scales(
             if x is not None:
                 raise ArgumentError(f"{operation}: {name} is given and block_scale is not; it must be 'mx' or 'nv'.")
         return None
-    if not isinstance(block_scale, str) or block_scale not in _FORMATS:
-        raise ArgumentError(f"{operation}: block_scale is {shown(block_scale)}; it must be 'mx' or 'nv', or left out.")
+    check_block_scale(operation, block_scale)
     format = _FORMATS[block_scale]
     for name, x in given.items():
         if x is None:
@@ -76,6 +82,7 @@ def block_scales(
     blocks = -(-a.elements(-1) // format.block)
     return BlockScales(
         format.code,
+        format.block,
         _pieces(operation, "block_scale_a", _bits(operation, "block_scale_a", scale_a, format), a.shape, blocks, False),
         _pieces(operation, "block_scale_b", _bits(operation, "block_scale_b", scale_b, format), b.shape, blocks, True),
     )

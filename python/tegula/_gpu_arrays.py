@@ -136,7 +136,7 @@ def _by_dlpack(operation: str, name: str, array: Any, said: Said) -> GpuOperand:
     what = f"DLPack's type {tensor.code} of {tensor.bits} bits"
     address = (tensor.data or 0) + tensor.byte_offset
     dtype = _said_type(operation, name, own, what, raw, said)
-    operand = Operand(name, dtype, address, shape, strides, f"a contiguous copy of {name}")
+    operand = Operand(name, dtype, address, shape, strides, "a contiguous copy of {}")
     return _checked(operation, name, operand, int(array.__dlpack_device__()[1]), capsule)
 
 
@@ -148,6 +148,7 @@ class _Interface(NamedTuple):
     size: int  # of an element in bytes
     address: int
     strides: list[int]  # in bytes
+    read_only: bool
 
 
 def _interface_of(what: str, array: Any) -> _Interface:
@@ -157,31 +158,31 @@ def _interface_of(what: str, array: Any) -> _Interface:
         shape, typestr = tuple(map(operator.index, said["shape"])), str(said["typestr"])
         size, address = int(typestr[2:]), operator.index(said["data"][0])
         strides = list(map(operator.index, said.get("strides") or [size * stride for stride in _compact(shape)]))
-        masked = said.get("mask") is not None
+        masked, read_only = said.get("mask") is not None, any(said["data"][1:])
         if size < 1 or not 0 <= address < 2**64 or len(strides) != len(shape) or any(extent < 0 for extent in shape):
             raise ValueError(f"{size} bytes an element at {address}, the shape {shape} and strides of {strides} bytes")
     except Exception as error:  # whatever the array's library raises, and what it left out
         raise ArgumentError(f"{what} does not give its memory by __cuda_array_interface__: {shown(error)}") from error
     if masked:
         raise ArgumentError(f"{what} has a mask, and masks are not looked at.")
-    return _Interface(shape, typestr, size, address, strides)
+    return _Interface(shape, typestr, size, address, strides, read_only)
 
 
 def _by_interface(operation: str, name: str, array: Any, said: Said) -> GpuOperand:
-    shape, typestr, size, address, strides = _interface_of(f"{operation}: {name}", array)
+    shape, typestr, size, address, strides, _ = _interface_of(f"{operation}: {name}", array)
     raw = 8 * size if typestr[1] == "u" else 0
     own = "i32" if said.type == "i32" and typestr == "<i4" else _BY_TYPESTR.get(typestr)
     dtype = _said_type(operation, name, own, typestr, raw, said)
     if any(stride % size for stride in strides):
         raise ArgumentError(f"{operation}: {name} has strides of {tuple(strides)} bytes; they must be whole elements of {size}.")
     elements = normalised(shape, [stride // size for stride in strides])
-    operand = Operand(name, dtype, address, shape, elements, f"a contiguous copy of {name}")
+    operand = Operand(name, dtype, address, shape, elements, "a contiguous copy of {}")
     return _checked(operation, name, operand, _current_device(), array)
 
 
 def _checked(operation: str, name: str, operand: Operand, device: int, owner: object) -> GpuOperand:
     if any(stride < 0 for stride in operand.strides):
-        raise ArgumentError(f"{operation}: {name} has negative strides {operand.strides}: use {operand.remedy}.")
+        raise ArgumentError(f"{operation}: {name} has negative strides {operand.strides}: {operand.remedy()}.")
     if 0 not in operand.shape and not operand.address:
         raise ArgumentError(f"{operation}: {name} has no memory: it was freed.")
     return GpuOperand(operand, device, owner)
@@ -196,6 +197,15 @@ def gpu_operand(operation: str, name: str, array: Any, said: Said = Said()) -> G
         raise ArgumentError(f"{operation}: {said.option} is {shown(said.type)}; it must be one of {', '.join(CODES)}.")
     make = _by_dlpack if hasattr(array, "__dlpack__") else _by_interface
     return make(operation, name, array, said)
+
+
+def gpu_result(operation: str, name: str, array: Any, type: str) -> GpuOperand:
+    """An array of the caller's that results go to; raw bits are of `type`. DLPack gives no array that cannot be written to.
+    Raises ArgumentError."""
+    held = gpu_operand(operation, name, array, Said(type, of_raw_only=True))
+    if not hasattr(array, "__dlpack__") and _interface_of(f"{operation}: {name}", array).read_only:
+        raise ArgumentError(f"{operation}: {name} cannot be written to; an array that is not read-only is needed.")
+    return held._replace(operand=held.operand._replace(copying=""))
 
 
 def memory_on_gpu(operation: str, array: Any) -> GpuOperand:

@@ -4,6 +4,7 @@ tensors with the machine of their device."""
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,8 +18,11 @@ from .machine import default_machine
 class Place(Protocol):
     """Arrays of one library on one device, and how a problem of them is run."""
 
-    def operand(self, operation: str, name: str, array: Any) -> Operand:
-        """Raises ArgumentError for what is no such array."""
+    def operand(self, operation: str, name: str, array: Any, types: Sequence[str] = ()) -> Operand:
+        """Raises ArgumentError for what is no such array, or of none of `types`; without them those of the library are taken."""
+
+    def result(self, operation: str, name: str, array: Any, types: Sequence[str]) -> Operand:
+        """The same of one that is written into."""
 
     def integers(self, operation: str, name: str, array: Any) -> Operand:
         """The same of int32."""
@@ -40,9 +44,15 @@ class _Numpy:
     def __init__(self, raw: bool) -> None:
         self._raw = raw
 
-    def operand(self, operation: str, name: str, array: Any) -> Operand:
-        said = {"uint8": "e4m3", "uint16": "bf16"}.get(array.dtype.name) if isinstance(array, np.ndarray) else None
-        return _arrays.operand(operation, name, array, said)
+    def operand(self, operation: str, name: str, array: Any, types: Sequence[str] = ()) -> Operand:
+        return _arrays.operand(operation, name, array, self._bits_of(array), types=types)
+
+    def result(self, operation: str, name: str, array: Any, types: Sequence[str]) -> Operand:
+        return _arrays.result(operation, name, array, self._bits_of(array), types)
+
+    @staticmethod
+    def _bits_of(array: Any) -> str | None:
+        return {"uint8": "e4m3", "uint16": "bf16"}.get(array.dtype.name) if isinstance(array, np.ndarray) else None
 
     def integers(self, operation: str, name: str, array: Any) -> Operand:
         return _arrays.integers(operation, name, array)
@@ -68,19 +78,24 @@ class _Torch:
 
         self._operators, self._device = _torch_operators, device
 
-    def _operand(self, operation: str, name: str, array: Any, integers: tuple[str, ...]) -> Operand:
-        operands, device = self._operators.operands_of(operation, {name: array}, integers)
+    def _operand(self, operation: str, name: str, array: Any, integers: tuple[str, ...], types: Sequence[str]) -> Operand:
+        operands, device = self._operators.operands_of(operation, {name: array}, integers, types)
         if not operands:
             raise ArgumentError(f"{operation}: {name} is None; a torch.Tensor is needed.")
         if device != self._device:
             raise ArgumentError(f"{operation}: {name} is on {device}, and others on {self._device}; they must share a device.")
         return operands[name]
 
-    def operand(self, operation: str, name: str, array: Any) -> Operand:
-        return self._operand(operation, name, array, ())
+    def operand(self, operation: str, name: str, array: Any, types: Sequence[str] = ()) -> Operand:
+        return self._operand(operation, name, array, (), types)
+
+    def result(self, operation: str, name: str, array: Any, types: Sequence[str]) -> Operand:
+        of = self.operand(operation, name, array, types)
+        self._operators.check_writeable(operation, name, array)
+        return of._replace(copying="")
 
     def integers(self, operation: str, name: str, array: Any) -> Operand:
-        return self._operand(operation, name, array, (name,))
+        return self._operand(operation, name, array, (name,), ())
 
     def empty(self, shape: tuple[int, ...], dtype: str) -> Any:
         torch = sys.modules["torch"]

@@ -29,7 +29,14 @@ class Operand(NamedTuple):
     address: int
     shape: tuple[int, ...]
     strides: tuple[int, ...]  # in elements
-    remedy: str  # what makes it contiguous: "np.ascontiguousarray(a)"
+    copying: str  # what makes a contiguous copy of {}: "np.ascontiguousarray({})"; of a result nothing, for a copy would not be it
+
+    def remedy(self, axis: int = -1) -> str:
+        """What to do where the axis -1 or -2 must be contiguous: "use np.ascontiguousarray(a)"."""
+        if not self.copying:
+            return f"allocate {self.name} so"
+        turned = "" if axis == -1 else ".T" if len(self.shape) == 2 else ".swapaxes(1, 2)"
+        return f"use {self.copying.format(self.name + turned)}{turned}"
 
     def elements(self, axis: int) -> int:
         """Along an axis on which elements of less than a byte are packed."""
@@ -50,6 +57,24 @@ def normalised(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, ...]:
         result.append(stride)
         inner = max(inner, extent * stride)
     return tuple(reversed(result))
+
+
+def row_distance(operand: Operand, axis: int = -1) -> int | None:
+    """The distance of a matrix's rows, which lie along the axis -1 or -2. None where they are not contiguous, or overlap."""
+    length, across = operand.shape[axis], -3 - axis
+    distance = operand.strides[across] if operand.shape[across] > 1 else length
+    return distance if operand.strides[axis] == 1 and distance >= length else None
+
+
+def rows_of(operation: str, operand: Operand, contiguous: str, axis: int = -1) -> int:
+    """row_distance. Raises ArgumentError; `contiguous` is what must be so."""
+    distance = row_distance(operand, axis)
+    if distance is None:
+        must = f"{contiguous} must be contiguous"
+        if operand.strides[axis] == 1:
+            must = f"its {'rows' if axis == -1 else 'columns'} of {operand.shape[axis]} must not overlap"
+        raise ArgumentError(f"{operation}: {operand.name} has strides of {operand.strides} elements, and {must}: {operand.remedy(axis)}.")
+    return distance
 
 
 def real(operation: str, name: str, value: Any) -> float:
@@ -97,16 +122,15 @@ def _matrix(operand: Operand, batch: int) -> _Matrix:
     if 0 in shape:
         raise ArgumentError(f"gemm: {name} has the shape {shape}; an empty problem has no result.")
     rows, columns = shape[-2:]
-    across, along = strides[-2:]
-    by_columns = along == 1 and (across >= columns or rows == 1)
-    if not by_columns and not (across == 1 and along >= rows):
+    of_rows, of_columns = row_distance(operand), row_distance(operand, -2)
+    ld = of_columns if of_rows is None else of_rows
+    if ld is None:
         raise ArgumentError(
-            f"gemm: {name} has strides of {across} and {along} elements, and neither its rows nor its columns are "
-            f"contiguous and apart: use {operand.remedy}."
+            f"gemm: {name} has strides of {strides[-2]} and {strides[-1]} elements, and neither its rows nor its columns are "
+            f"contiguous and apart: {operand.remedy()}."
         )
-    ld = max(across, columns) if by_columns else along
     batch_stride = strides[0] if len(shape) == 3 and shape[0] == batch and batch > 1 else 0
-    return _Matrix(rows, columns, ld, batch_stride, by_columns)
+    return _Matrix(rows, columns, ld, batch_stride, of_rows is not None)
 
 
 def _along_k(operand: Operand, batch: int, columns: bool) -> _Matrix:
@@ -142,7 +166,7 @@ def _row_major(operand: Operand, batch: int, shape: tuple[int, ...]) -> _Matrix:
     matrix = _matrix(operand, batch)
     if not matrix.columns_contiguous:
         raise ArgumentError(
-            f"gemm: {operand.name} has columns that are contiguous, and rows must be: use {operand.remedy}."
+            f"gemm: {operand.name} has columns that are contiguous, and rows must be: {operand.remedy()}."
         )
     if (matrix.rows, matrix.columns) != shape[-2:]:
         raise ArgumentError(f"gemm: {operand.name} has the shape {operand.shape}, and the result's is {shape}.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -12,7 +12,7 @@ from . import _attention as _attention_problem
 from . import _problems
 from ._gpu_arrays import gpu_machine
 from ._library import library
-from .errors import ArgumentError
+from .errors import ArgumentError, listed
 from .machine import Machine, default_machine
 
 _TYPES = {
@@ -27,10 +27,10 @@ TORCH = {name: dtype for dtype, name in _TYPES.items()}
 
 
 def operands_of(
-    operation: str, tensors: dict[str, Tensor | None], integers: Collection[str] = ()
+    operation: str, tensors: dict[str, Tensor | None], integers: Collection[str] = (), types: Sequence[str] = ()
 ) -> tuple[dict[str, _problems.Operand], torch.device]:
-    """The tensors that are given, as operands, and the device that they share; `integers` names those of int32.
-    Raises ArgumentError."""
+    """The tensors that are given, as operands, and the device that they share; `integers` names those of int32, and
+    `types` are those that the others may have, if not all. Raises ArgumentError."""
     operands: dict[str, _problems.Operand] = {}
     device, of = torch.device("cpu"), ""
     for name, x in tensors.items():
@@ -44,17 +44,26 @@ def operands_of(
             raise ArgumentError(f"{operation}: {name} is on {x.device}; tensors of a CPU or of CUDA are computed.")
         if of and x.device != device:
             raise ArgumentError(f"{operation}: {of} is on {device}, and {name} on {x.device}; they must share a device.")
-        types = _INTEGERS if name in integers else _TYPES
-        if x.dtype not in types:
-            known = ", ".join(str(dtype).removeprefix("torch.") for dtype in types)
-            raise ArgumentError(f"{operation}: {name} is of {x.dtype}; {known} are computed.")
+        own = (_INTEGERS if name in integers else _TYPES).get(x.dtype)
+        if own is None or (own != "i32" and types and own not in types):
+            known = ["int32"] if name in integers else types or [str(dtype).removeprefix("torch.") for dtype in _TYPES]
+            raise ArgumentError(f"{operation}: {name} is of {x.dtype}; {listed(known)} is needed.")
         if x.numel() and x.data_ptr() == 0:
             raise ArgumentError(f"{operation}: {name} has no memory: its storage was freed.")
         device, of = x.device, name
         shape = tuple(x.shape)
         strides = _problems.normalised(shape, x.stride())
-        operands[name] = _problems.Operand(name, types[x.dtype], x.data_ptr(), shape, strides, f"{name}.contiguous()")
+        operands[name] = _problems.Operand(name, own, x.data_ptr(), shape, strides, "{}.contiguous()")
     return operands, device
+
+
+def check_writeable(operation: str, name: str, tensor: Tensor) -> None:
+    """Refuses a tensor that a result is written into where PyTorch would refuse it as out=: the gradient would not follow."""
+    if tensor.requires_grad and torch.is_grad_enabled():
+        raise ArgumentError(
+            f"{operation}: {name} requires a gradient, and what is written into it has none: use {name}.detach(), or call under "
+            "torch.no_grad()."
+        )
 
 
 def machine_of(device: torch.device) -> Machine:

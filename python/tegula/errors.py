@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 
@@ -39,3 +40,8 @@ def shown(value: Any) -> str:
         return text
     shape = getattr(value, "shape", None)
     return f"{text[:_LONGEST]}... ({type(value).__name__}{'' if shape is None else f' of the shape {tuple(shape)}'})"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names of which one is meant: "e4m3, bf16 or f32"."""
+    return " or ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)

@@ -134,7 +134,7 @@ def gemm(
     )
     if out is None:
         out = np.empty(problem.shape, dtype=_arrays.numpy_type(problem.out_type, raw))
-    arguments = problem.into(_arrays.result("gemm", out, problem.out_type))
+    arguments = problem.into(_arrays.result("gemm", "out", out, problem.out_type))
     on = simulated("gemm", machine)
     _workspace = _with_workspace(problem, on)
     found = _problems.launch(library.tegula_gemm, on, arguments, None, report)
@@ -269,7 +269,7 @@ def attention(
     lse = np.empty(problem.lse_shape, dtype=np.float32) if return_lse else None
     if lse is not None and cu_seqlens_q is not None:
         lse[:, cu_seqlens_q[-1] :] = -np.inf
-    arguments = problem.into(_arrays.result("attention", out, problem.out_type), None if lse is None else lse.ctypes.data)
+    arguments = problem.into(_arrays.result("attention", "out", out, problem.out_type), None if lse is None else lse.ctypes.data)
     on = simulated("attention", machine)
     _workspace = _with_workspace(problem, on)
     found = _problems.launch(library.tegula_attention, on, arguments, None, report)

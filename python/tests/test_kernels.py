@@ -418,10 +418,10 @@ def test_groups_with_block_scales_refusals(rng: np.random.Generator) -> None:
         (dict(by="k"), "b has the shape (2, 64, 8); (k, n) is needed"),
         (dict(block_scale=None), "grouped_gemm: block_scale_a is given and block_scale is not"),
         (dict(block_scale_b=of_w), "grouped_gemm: block_scale_b has the shape (2, 8, 2); (2, 2, 8) is needed"),
-        (dict(block_scale="nv"), "(16, 4) is needed"),
+        (dict(block_scale="nv"), "a is of e4m3, and block_scale is 'nv'; there e2m1 is needed"),
         (dict(machine=Machine(arch="sm90")), "block scales are computed on sm_100 only"),
         (dict(group_begins=ends[:1]), "group_begins has the shape (1,); 2 contiguous int32 are needed"),
-        (dict(out=np.zeros((16, 9), np.float32), out_dtype="f32"), "f32 of (16, 8) is needed"),
+        (dict(out=np.zeros((16, 9), np.float32), out_dtype="f32"), "out has the shape (16, 9), and the result's is (16, 8)"),
     ]
     for change, sentence in cases:
         with pytest.raises(tegula.ArgumentError) as refused:

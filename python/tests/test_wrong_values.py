@@ -132,6 +132,10 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "bf16_gemm_tn": (dg.bf16_gemm_tn, fp8(OF_K, OF_K, D)),
     "bf16_gemm_tt": (dg.bf16_gemm_tt, fp8(OF_K, ROWS, D)),
     "m_grouped_fp8_gemm_nt_contiguous": (dg.m_grouped_fp8_gemm_nt_contiguous, fp8(FP8, GROUPS, D, m_indices=mask())),
+    "m_grouped_fp8_gemm_nn_contiguous": (
+        dg.m_grouped_fp8_gemm_nn_contiguous,
+        fp8(FP8, (GROUPS[0].swapaxes(1, 2), GROUPS[1].swapaxes(1, 2)), D, m_indices=mask()),
+    ),
     "m_grouped_fp8_gemm_nt_masked": (
         dg.m_grouped_fp8_gemm_nt_masked,
         fp8((np.ones((2, 32, 128), E4M3), np.ones((2, 32, 1), F)), GROUPS, TWO, masked_m=mask(2)),
@@ -139,6 +143,10 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "m_grouped_bf16_gemm_nt_contiguous": (
         dg.m_grouped_bf16_gemm_nt_contiguous,
         fp8(ROWS, np.ones((2, 32, 128), BF16), D, m_indices=mask()),
+    ),
+    "m_grouped_bf16_gemm_nn_contiguous": (
+        dg.m_grouped_bf16_gemm_nn_contiguous,
+        fp8(ROWS, np.ones((2, 32, 128), BF16).swapaxes(1, 2), D, m_indices=mask()),
     ),
     "m_grouped_bf16_gemm_nt_masked": (
         dg.m_grouped_bf16_gemm_nt_masked,
