@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Unpack
 
 from . import _attention as _attention_problem
 from . import _problems
-from ._gpu_arrays import GpuOperand, Said, current_stream, empty, gpu_machine, gpu_operand, makes_arrays, shared_device, stream_of
+from ._gpu_arrays import GpuOperand, Said, current_stream, empty, gpu_machine, gpu_operand, gpu_result, makes_arrays, shared_device, stream_of
 from ._library import Owner, check, fail, flag, library
 from ._options import PreparedAttentionOptions, PreparedGemmOptions
 from .errors import ArgumentError
@@ -86,7 +86,7 @@ def _gemm(
     )
     if out is None:
         out = empty("gemm", a, problem.shape, problem.out_type)
-    held["out"] = gpu_operand("gemm", "out", out, Said(problem.out_type, of_raw_only=True))
+    held["out"] = gpu_result("gemm", "out", out, problem.out_type)
     arguments = problem.into(held["out"].operand)
     device = shared_device("gemm", held)
     owners = [x.owner for x in held.values()]
@@ -116,7 +116,7 @@ def _attention(
     problem = _attention_problem.Attention(operands, _attention_problem.Options(**options), on_host=False)
     if out is None:
         out = empty("attention", q, problem.shape, problem.out_type)
-    held["out"] = gpu_operand("attention", "out", out, Said(problem.out_type, of_raw_only=True))
+    held["out"] = gpu_result("attention", "out", out, problem.out_type)
     results = [out]
     if return_lse:
         results.append(empty("attention", q, problem.lse_shape, "f32"))

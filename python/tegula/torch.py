@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from . import _torch_operators as _torch_operators  # which registers them
+from . import _torch_operators  # which registers them, too
 from .errors import ArgumentError, TegulaError, shown
 
 _P = ParamSpec("_P")
@@ -373,6 +373,8 @@ def flash_attn_with_kvcache(
     if k is not None and v is not None:
         if lengths is None:
             raise ArgumentError(f"{function}: cache_seqlens is None, and k is given; it must say where k is written.")
+        for name, cache in (("k_cache", k_cache), ("v_cache", v_cache)):
+            _torch_operators.check_writeable(function, name, cache)
         at = causal, softmax_scale, *_window(window_size, causal), softcap, table, None if num_splits == 0 else num_splits
         o, lse = torch.ops.tegula.append_and_attend(q, k_cache, v_cache, k, v, lengths, *at)
     else:

@@ -147,6 +147,17 @@ def test_arrays_of_a_gpu_are_understood(wrapped: Any) -> None:
     assert raw.type == "bf16"
 
 
+class SaysOfItself:
+    """An array of whatever __cuda_array_interface__, or __dlpack_device__, says."""
+
+    def __init__(self, interface: Any = None, device: Any = None) -> None:
+        if device is None:
+            self.__cuda_array_interface__ = interface
+        else:
+            self.__dlpack_device__, self.__dlpack__ = lambda: device, lambda stream: None
+
+
+GOOD = {"shape": (16, 16), "typestr": "<f2", "data": (4096, False), "version": 3}
 A = OnGpu(np.zeros((16, 16), np.float16))
 
 
@@ -162,6 +173,7 @@ A = OnGpu(np.zeros((16, 16), np.float16))
         (lambda: tegula.gemm(A, OnGpu(np.zeros((8, 16), np.float16)), out=A), "a has 16 columns, and b 8 rows"),
         (lambda: tegula.gemm(A, OnGpu(np.zeros((16, 16), np.float16), 1), out=A), "a is on GPU 0, and b on GPU 1"),
         (lambda: tegula.gemm(A, OnGpu(np.zeros((16, 16), np.float16)[::-1]), out=A), "negative strides"),
+        (lambda: tegula.gemm(A, A, out=SaysOfItself({**GOOD, "data": (4096, True)})), "out cannot be written to"),
         (lambda: tegula.gemm(A, A, out=A, machine=tegula.Machine()), "machine is simulated sm_90; leave it out"),
         (lambda: tegula.gemm(A, A, out=A, scale_a=A), "scale_a must be one value of f32"),
         (lambda: tegula.prepare_gemm(A, A, out=A, dtype="f8"), "dtype is 'f8'"),
@@ -171,19 +183,6 @@ def test_refusals_are_sentences(call: Any, sentence: str) -> None:
     with pytest.raises(ArgumentError) as refused:
         call()
     assert sentence in str(refused.value)
-
-
-class SaysOfItself:
-    """An array of whatever __cuda_array_interface__, or __dlpack_device__, says."""
-
-    def __init__(self, interface: Any = None, device: Any = None) -> None:
-        if device is None:
-            self.__cuda_array_interface__ = interface
-        else:
-            self.__dlpack_device__, self.__dlpack__ = lambda: device, lambda stream: None
-
-
-GOOD = {"shape": (16, 16), "typestr": "<f2", "data": (4096, False), "version": 3}
 
 
 @pytest.mark.parametrize(

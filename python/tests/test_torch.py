@@ -241,6 +241,7 @@ def test_a_first_call_imports_no_compiler() -> None:
 
 X = values(8, 8)
 T = values(1, 8, 2, 32)
+LEAF = values(1, 8, 2, 32).requires_grad_()
 
 
 @pytest.mark.parametrize(
@@ -263,6 +264,7 @@ T = values(1, 8, 2, 32)
         (lambda: tt.flash_attn_with_kvcache(T, T, T, page_table=X[:1]), "page_table is of torch.float16; int32"),
         (lambda: tt.flash_attn_with_kvcache(T, T, T, page_table=X, block_table=X), "two names of one table"),
         (lambda: tt.flash_attn_with_kvcache(T, T, T, T, T), "it must say where k is written"),
+        (lambda: tt.flash_attn_with_kvcache(T, T, LEAF, T, T, cache_seqlens=0), "v_cache requires a gradient, and what is written into it has none"),
         (lambda: tt.flash_attn_with_kvcache(T, T, T, rotary_cos=X), "rotary_cos is a tensor of (8, 8); only None"),
         (lambda: tt.scaled_dot_product_attention(T, T[:, :4], T[:, :4]), "set enable_gqa"),
         (lambda: tt.scaled_dot_product_attention(T, T[:, :, :1], T[:, :, :1], is_causal=True), "as many"),
