@@ -211,8 +211,15 @@ class GroupedGemm:
             setattr(g, name, x.address)
             setattr(g, f"ld{name}", ld)
             setattr(g, f"{name}_group_stride", between)
-        if not self.is_empty and self.grouping == OF_K:
+        if self.is_empty:
+            return
+        if self.grouping == OF_K:
             self._apart(d)
+        if c is not None and c.address == d.address and c.strides != d.strides:
+            raise ArgumentError(
+                f"{self.operation}: {c.name} and {d.name} begin at one address and have strides of {c.strides} and {d.strides} elements; "
+                "in place they must be equal."
+            )
 
     def _of_form(self, x: Operand, grouped: bool, rows: str, along: str, turned: bool) -> None:
         form = [*(["groups"] if grouped else []), *((along, rows) if turned else (rows, along))]

@@ -248,6 +248,7 @@ def test_groups_that_are_some() -> None:
 # --- the caller's names ---------------------------------------------------------------------------------------------------
 
 ODD_K = np.ones((M, 200), E4M3), np.ones((M, 2), F)
+TWICE = np.zeros((2 * M, 2 * N), F)
 MISPLACED = np.ones(M * K + 8, E4M3)[8:].reshape(M, K)
 
 
@@ -273,6 +274,7 @@ MISPLACED = np.ones(M * K + 8, E4M3)[8:].reshape(M, K)
         (groups(ints(3, M), a=a16.astype(F), b=b16.astype(F)), "grouped_gemm: a is of f32, and the machine is sm_90 and block_scale is left out; there bf16 or f16 is needed."),
         (groups(ints(3, M), a=a16.astype(E4M3), b=b16.astype(E4M3)), "grouped_gemm: a is of e4m3, and the machine is sm_90 and"),
         (groups(ints(3, M), block_scale="mx"), "grouped_gemm: a is of f16, and block_scale is 'mx'; there e4m3, e5m2 or e2m1 is needed."),
+        (fp8(d=TWICE[:M, :N], c=TWICE[::2, :N]), "c and d begin at one address and have strides of (256, 1) and (128, 1) elements; in place they must be equal."),
         (fp8(x=None), "fp8_gemm_nt: a[0] is NoneType; a NumPy array or a torch.Tensor is needed."),
     ],
 )
