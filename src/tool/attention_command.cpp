@@ -67,7 +67,6 @@ template <class Choose> auto chosen_by(AttentionOptions const& o, Choose&& choos
 /// memory; checked.
 AttentionArguments before_allocation(AttentionProblem const& p, AttentionOptions const& o,
                                      Machine const& machine) {
-  auto const somewhere = [](std::uintptr_t i) { return reinterpret_cast<void*>(i << 58); };
   AttentionArguments const a = with_addresses(
       p, {somewhere(1), somewhere(2), somewhere(3), somewhere(10), somewhere(11), somewhere(6),
           somewhere(7), somewhere(8), somewhere(9), somewhere(4), somewhere(5)});
@@ -320,6 +319,14 @@ void run(AttentionOptions const& options) {
   verdict.parts = {
       {"O", of_o, fmt::format("{}, element {}", place(of_o.worst / dim_v), of_o.worst % dim_v)},
       {"lse", of_lse, place(of_lse.worst)}};
+  for (auto const& [name, operand] : {std::pair("Q", &p.q),
+                                      {"K", &p.k},
+                                      {"V", &p.v},
+                                      {"sink", &p.sink},
+                                      {"q_descale", &p.q_descale},
+                                      {"k_descale", &p.k_descale},
+                                      {"v_descale", &p.v_descale}})
+    verdict.tell_losses(name, operand->type, operand->lost);
   verdict.output = options.output;
   write_timeline(options.machine, machine, verdict.configuration);
   print_verdict(verdict, machine, options.json, options.lines);

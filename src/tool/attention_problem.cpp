@@ -79,13 +79,15 @@ void require_positive(char const* option, std::string const& file, Operand const
 
 AttentionProblem read_problem(AttentionOptions o) {
   std::optional<DType> type;
-  if (o.dtype) type = parse_dtype("--dtype", *o.dtype, {DType::f16, DType::bf16, DType::e4m3});
+  std::vector<DType> const types = {DType::f16, DType::bf16, DType::e4m3};
+  std::string const remedy = "--dtype must be " + list_of(types);
+  if (o.dtype) type = parse_dtype("--dtype", *o.dtype, types);
   if (o.q.empty() && o.k.empty() && o.v.empty() && !type) type = DType::bf16;
   bool const heads_first = o.layout == "bhsd";
 
   std::optional<Operand> q, k, v, sink;
   if (!o.q.empty()) {
-    q = read_operand("--q", o.q, type, 3, 4);
+    q = read_operand("--q", o.q, type, 3, 4, remedy);
     type = q->type;
     Axes const a = axes(*q, heads_first);
     agree(o.batch, a.batch, "--q", o.q);
@@ -96,7 +98,7 @@ AttentionProblem read_problem(AttentionOptions o) {
   for (auto const& [option, file, operand, dim] :
        {std::tuple{"--k", &o.k, &k, &o.head_dim}, std::tuple{"--v", &o.v, &v, &o.head_dim_v}}) {
     if (file->empty()) continue;
-    *operand = read_operand(option, *file, type, 3, 4);
+    *operand = read_operand(option, *file, type, 3, 4, remedy);
     type = (*operand)->type;
     Axes const a = axes(**operand, heads_first);
     agree(o.batch, a.batch, option, *file);

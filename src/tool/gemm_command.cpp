@@ -31,8 +31,10 @@ Every array is dense and row-major. D = activation(alpha scale_a scale_b A B + b
 float64, within a bound derived from the arithmetic. A result beyond it, or a finding of the checker, exits with 1.
 
 With --groups, or --scales 1x128,128x128 or 1x128,1x128, operands are generated, B is (n, k), and D = A B^T, or with
---beta 1 D = A B^T + C, for each group. With --scales mx or nv (sm_100) B is (n, k), and A and B are quantised: the
-values of files, or generated ones.
+--beta 1 D = A B^T + C, for each group. Groups without rows give a D of none. With --scales mx or nv (sm_100) B is
+(n, k), and A and B are quantised: the values of files, or generated ones. With nv those of a file are divided by
+(their largest / 2688) before, and --scale-a or --scale-b multiplied by it, so that the scales of blocks fill the range
+of ue4m3. The check begins with what was quantised, or rounded from a file: values that this lost are counted in a note.
 
 The kernel and its configuration are chosen by a model of the GPU, which --explain shows; the options under "choice"
 decide parts of it by hand.
@@ -100,25 +102,29 @@ template <class Choose> auto chosen_by(GemmOptions const& o, Choose&& choose) {
                          [&] { return choose(wanted); });
 }
 
-nlohmann::ordered_json describe(GemmArguments const& g, GemmOptions const& o) {
-  return {{"kernel", "gemm"},
-          {"m", g.m},
-          {"n", g.n},
-          {"k", g.k},
-          {"batch", g.batch},
-          {"in", to_string(g.in)},
-          {"in_b", to_string(*g.in_b)},
-          {"out", to_string(*g.out)},
-          {"trans_a", o.trans_a},
-          {"trans_b", g.b_major == Major::k},
-          {"alpha", g.alpha},
-          {"beta", g.beta},
-          {"bias", g.bias != nullptr},
-          {"scale_a", o.scale_a.value_or(1)},
-          {"scale_b", o.scale_b.value_or(1)},
-          {"scales", has_block_scales(o) ? o.scales : "none"},
-          {"activation", to_string(g.activation)},
-          {"seed", o.machine.seed}};
+nlohmann::ordered_json describe(GemmArguments const& g, GemmOptions const& o,
+                                GemmProblem const& p) {
+  nlohmann::ordered_json j = {{"kernel", "gemm"},
+                              {"m", g.m},
+                              {"n", g.n},
+                              {"k", g.k},
+                              {"batch", g.batch},
+                              {"in", to_string(g.in)},
+                              {"in_b", to_string(*g.in_b)},
+                              {"out", to_string(*g.out)},
+                              {"trans_a", o.trans_a},
+                              {"trans_b", g.b_major == Major::k},
+                              {"alpha", g.alpha},
+                              {"beta", g.beta},
+                              {"bias", g.bias != nullptr},
+                              {"scale_a", p.scale_a.value_or(1)},
+                              {"scale_b", p.scale_b.value_or(1)},
+                              {"scales", has_block_scales(o) ? o.scales : "none"},
+                              {"activation", to_string(g.activation)},
+                              {"seed", o.machine.seed}};
+  if (p.tensor_factor_a != 1) j["tensor_factor_a"] = p.tensor_factor_a;
+  if (p.tensor_factor_b != 1) j["tensor_factor_b"] = p.tensor_factor_b;
+  return j;
 }
 
 nlohmann::ordered_json describe(GemmCandidate const& candidate) {
@@ -148,22 +154,63 @@ nlohmann::ordered_json describe(GemmCandidate const& candidate) {
   return j;
 }
 
+/// Refuses a problem that no kernel of the machine computes, whatever is asked for of the choice.
+void require_computed(GemmArguments const& g, GemmOptions const& o, Machine const& machine) {
+  auto const choose = [&](GemmArguments const& arguments) {
+    check(arguments, machine.compute_capability());
+    choose_gemm(arguments, machine.properties());
+  };
+  auto const computed = [&](auto const& change) {
+    return [&, change] {
+      GemmArguments other = g;
+      change(other);
+      try {
+        choose(other);
+        return true;
+      } catch (argument_error const&) {
+        return false;
+      }
+    };
+  };
+  std::vector<Alternative> alternatives;
+  for (DType const type : {DType::bf16, DType::f16, DType::f32})
+    alternatives.push_back(
+        {"--out-type", to_string(type), computed([=](GemmArguments& other) { other.out = type; })});
+  constexpr DType kOperandTypes[] = {DType::bf16, DType::f16,  DType::tf32, DType::e4m3,
+                                     DType::e5m2, DType::e2m3, DType::e3m2, DType::e2m1};
+  for (DType const type : kOperandTypes)
+    alternatives.push_back(
+        {"--in-b", to_string(type), computed([=](GemmArguments& other) { other.in_b = type; })});
+  // What follows from A's type where it is not said does so for another one, too.
+  for (DType const type : kOperandTypes)
+    alternatives.push_back({"--dtype", to_string(type), computed([&, type](GemmArguments& other) {
+                              other.in = type;
+                              if (!o.dtype_b && o.b.empty()) other.in_b = type;
+                              if (!o.out_type) other.out = default_output(type);
+                            })});
+  alternatives.push_back({"--activation", "none", computed([](GemmArguments& other) {
+                            other.activation = Activation::none;
+                          })});
+  tool::require_computed({{"--dtype", o.dtype.value_or("")},
+                          {"--in-b", o.dtype_b.value_or("")},
+                          {"--out-type", o.out_type.value_or("")},
+                          {"--scales", o.scales},
+                          {"--activation", o.activation == "none" ? "" : o.activation}},
+                         alternatives, [&] { choose(g); });
+}
+
 /// The problem with operands that are aligned as allocations are, for what touches no
 /// memory; checked.
 GemmArguments before_allocation(GemmProblem const& p, GemmOptions const& o,
                                 Machine const& machine) {
-  auto const somewhere = [](std::uintptr_t i) { return reinterpret_cast<void*>(i << 58); };
   GemmArguments const g =
       with_addresses(p, o,
                      {somewhere(1), somewhere(2), somewhere(3), somewhere(4), somewhere(5),
                       static_cast<float const*>(somewhere(6)), somewhere(7), somewhere(8)});
-  std::vector<Said> all = {said("in", "--dtype", o.dtype), said("in_b", "--in-b", o.dtype_b),
-                           said("out", "--out-type", o.out_type),
-                           said("block_scale", "--scales", o.scales)};
-  if (!o.dtype) all.push_back(said("in", "--a", o.a));
-  if (!o.dtype && !o.dtype_b) all.push_back(said("in_b", "--b", o.b));
+  std::vector<Said> all = types_said(o, machine);
   all.insert(all.end(), p.extents.begin(), p.extents.end());
   named_as_said(all, [&] { check(g, machine.compute_capability()); });
+  require_computed(g, o, machine);
   return g;
 }
 
@@ -176,19 +223,21 @@ void draw_tiles(GemmOptions const& o, GemmArguments const& g, GemmChoice const& 
 }
 
 /// Prints the plan of a checked problem, with as large a workspace as anything takes.
-void explain(GemmArguments g, GemmOptions const& o, Machine const& machine) {
+void explain(GemmProblem const& p, GemmOptions const& o, Machine const& machine) {
+  GemmArguments g = before_allocation(p, o, machine);
   g.workspace_bytes = std::numeric_limits<std::int64_t>::max();
   GemmPlan const plan = chosen_by(
       o, [&](GemmConstraints const& wanted) { return plan_gemm(g, machine.properties(), wanted); });
   draw_tiles(o, g, plan.chosen());
-  print_plan(plan, machine, o, describe(g, o), [](auto const& c) { return describe(c); });
+  print_plan(plan, machine, o, describe(g, o, p), [](auto const& c) { return describe(c); });
 }
 
 /// Bytes of workspace that every candidate may use: as many as cuBLAS is commonly given on Hopper.
 constexpr std::int64_t kMeasuredWorkspace = 32 << 20;
 
 /// Times every candidate beside its prediction, the soonest first.
-void measure(GemmArguments const& arguments, GemmOptions const& o, Machine const& machine) {
+void measure(GemmArguments const& arguments, GemmProblem const& p, GemmOptions const& o,
+             Machine const& machine) {
   if (machine.is_simulated())
     throw argument_error("gemm: --measure is asked of " + machine.name() +
                          "; only a GPU has times to measure.");
@@ -210,7 +259,7 @@ void measure(GemmArguments const& arguments, GemmOptions const& o, Machine const
     return x.microseconds < y.microseconds;
   });
   if (o.json) {
-    nlohmann::ordered_json out = describe(arguments, o);
+    nlohmann::ordered_json out = describe(arguments, o, p);
     out["machine"] = machine.name();
     for (auto const& [microseconds, candidate] : all) {
       out["candidates"].push_back(describe(*candidate));
@@ -343,14 +392,12 @@ void run(GemmOptions const& o) {
   }
   constraints(o);  // what is no choice at all is refused before anything is read
   check_files(o);
-  GemmProblem p = read_problem(o);
   ProgressBar bar;
   Machine const machine = make_machine(o.machine, bar);
   check_lines(o.lines, o.json, o.explain, machine);
-  if (o.explain) {
-    refuse_files_of_a_run({{"--output", o.output}});
-    return explain(before_allocation(p, o, machine), o, machine);
-  }
+  if (o.explain) refuse_files_of_a_run({{"--output", o.output}});
+  GemmProblem p = read_problem(o, machine);
+  if (o.explain) return explain(p, o, machine);
   GemmArguments const before = before_allocation(p, o, machine);
   Operand d{*before.out, batched(before.batch, {before.m, before.n}), {}};
   require_memory_of(p, before, d, machine);
@@ -359,13 +406,14 @@ void run(GemmOptions const& o) {
   quantise(p);
   auto const a = upload(machine, p.a, "A"), b = upload(machine, p.b, "B"),
              c = upload(machine, p.c, "C"), bias = upload(machine, p.bias, "bias");
-  Buffer<float> const scales(machine, p.scales, "scales");
+  std::vector<float> const host_scales = {p.scale_a.value_or(1), p.scale_b.value_or(1)};
+  Buffer<float> const scales(machine, host_scales, "scales");
   Buffer<std::uint8_t> const block_scale_a(machine, p.block_scale_a, "scales of A"),
       block_scale_b(machine, p.block_scale_b, "scales of B");
   GemmArguments const host =
       with_addresses(p, o,
                      {p.a.data.data(), p.b.data.data(), p.c.data.data(), p.bias.data.data(),
-                      nullptr, p.scales.data(), p.block_scale_a.data(), p.block_scale_b.data()});
+                      nullptr, host_scales.data(), p.block_scale_a.data(), p.block_scale_b.data()});
   Buffer<std::byte> const d_buffer(machine, host.batch * host.m * host.n * (bits(*host.out) / 8),
                                    "D");
   GemmArguments arguments =
@@ -384,7 +432,7 @@ void run(GemmOptions const& o) {
   arguments.workspace_bytes = workspace.size();
   if (workspace.size() > 0) arguments.workspace = workspace.data();
   check(arguments, machine.compute_capability());
-  if (o.measure) return measure(arguments, o, machine);
+  if (o.measure) return measure(arguments, p, o, machine);
   GemmChoice const choice = chosen_by(o, [&](GemmConstraints const& wanted) {
     return choose_gemm(arguments, machine.properties(), wanted);
   });
@@ -400,7 +448,7 @@ void run(GemmOptions const& o) {
       reference::compare(rows_as_doubles(d, host.n, rows), reference::gemm(host, rows),
                          reference::largest_finite(*host.out));
   Verdict verdict;
-  verdict.problem = describe(host, o);
+  verdict.problem = describe(host, o, p);
   verdict.headline = to_string(host);
   verdict.configuration_index = choice.configuration;
   verdict.configuration = configuration_name(choice.kernel, choice.configuration);
@@ -414,6 +462,15 @@ void run(GemmOptions const& o) {
                     fmt::format("{}row {}, column {}",
                                 host.batch > 1 ? fmt::format("batch {}, ", worst_row / host.m) : "",
                                 worst_row % host.m, comparison.worst % host.n)}};
+  for (auto const& [name, factor] : {std::pair("A", p.tensor_factor_a), {"B", p.tensor_factor_b}})
+    if (factor != 1)
+      verdict.notes.push_back(fmt::format(
+          "{} is divided by {} before its blocks are quantised; its scale has that factor", name,
+          factor));
+  verdict.tell_losses("A", host.in, p.a.lost);
+  verdict.tell_losses("B", *host.in_b, p.b.lost);
+  verdict.tell_losses("C", *host.out, p.c.lost);
+  verdict.tell_losses("bias", *host.out, p.bias.lost);
   verdict.output = o.output;
   write_timeline(o.machine, machine, verdict.configuration);
   print_verdict(verdict, machine, o.json, o.lines);
@@ -440,9 +497,15 @@ void add_gemm_command(Command const& app) {
   auto const extent = [&](char const* name, Extent& value, char const* text) {
     command.add_option(name, value.value, text).check(whole_number(1, kMaxExtent));
   };
-  extent("--m", o.m, "rows of D (default: as the files have it, else 256)");
-  extent("--n", o.n, "columns of D (likewise)");
-  extent("--k", o.k, "columns of A, which are the rows of B (likewise)");
+  extent(
+      "--m", o.m,
+      "rows of D (default: as the files have it, else 256; with --groups what their sizes add up to, "
+      "with --grouping masked the largest of them)");
+  extent("--n", o.n, "columns of D (default: as the files have it, else 256)");
+  extent(
+      "--k", o.k,
+      "columns of A, which are the rows of B (likewise; with --grouping k what the sizes of --groups "
+      "add up to)");
   extent("--batch", o.batch,
          "number of products, each of its own matrices (default: as the files have it, else 1)");
   command.add_text(
@@ -452,12 +515,13 @@ void add_gemm_command(Command const& app) {
       "bf16; with mx e4m3, with nv e2m1)");
   command.add_text(
       "--in-b", o.dtype_b,
-      "type of B where it is not A's: both of e4m3 and e5m2, or with --scales mx any two of its types "
-      "(default: A's; beside A of fp8 that of B's file)");
+      "type of B where it is not A's: of e4m3 and e5m2 the other one; with --scales mx e4m3 beside e5m2, "
+      "and beside e4m3 any of its types (default: A's; beside A of fp8 that of B's file; with --scales "
+      "or --groups beside e5m2 e4m3)");
   command.add_text(
       "--out-type,--out", o.out_type,
       "type of D, C and bias: f16, bf16 or f32 (default: A's; f32 where A is tf32, bf16 where it "
-      "has 8 bits or fewer)");
+      "has 8 bits or fewer; with --groups or scales of 128 f32 where only that is computed)");
   command.add_flag("--trans-a", o.trans_a, "A is stored as (k, m)");
   command.add_flag("--trans-b", o.trans_b,
                    "B is stored as (n, k), as it is with --scales or --groups anyway");

@@ -38,9 +38,12 @@ struct GemmOptions {
   } choice;
 };
 
-/// Of A or B. Only where there are block scales (`scaled`) may they have less than 8 bits. Throws
+/// Of A or B, as --scales (empty where it is left out) and --groups let it be. Throws
 /// argument_error that begins with the option.
-DType parse_operand_type(char const* option, std::string const& name, bool scaled);
+DType parse_operand_type(char const* option, std::string const& name, std::string const& scales,
+                         bool grouped);
+/// --scales nv and --scales mx have A in these types where nothing is said.
+DType default_scaled_type(std::string const& scales);
 
 /// --scales of sm_100: mx or nv.
 bool has_block_scales(GemmOptions const& o);
@@ -57,7 +60,11 @@ Value named(std::string const& text, std::initializer_list<std::pair<char const*
 /// data until generate_missing, and A and B with block scales are f32 until `quantise`.
 struct GemmProblem {
   Operand a, b, c, bias;
-  std::vector<float> scales;
+  /// What nvf4 divides the values of a file by before it quantises them, so that the scales of
+  /// their blocks fill the range of ue4m3; else 1.
+  float tensor_factor_a = 1, tensor_factor_b = 1;
+  /// scale_a and scale_b, these factors among them; none where there is nothing to multiply.
+  std::optional<float> scale_a, scale_b;
   std::vector<std::uint8_t> block_scale_a, block_scale_b;
   GemmArguments arguments;    ///< without pointers
   std::vector<Said> extents;  ///< who said them
@@ -67,14 +74,17 @@ using Shape = std::vector<std::int64_t>;
 /// With the batches in front, where there are several.
 Shape batched(std::int64_t batch, Shape shape);
 
-GemmProblem read_problem(GemmOptions o);
+GemmProblem read_problem(GemmOptions o, Machine const& machine);
+
+/// Who said the fields of types and of scales.
+std::vector<Said> types_said(GemmOptions const& o, Machine const& machine);
 
 /// A and B of f32 in the problem's types, with their scales. Precondition: checked arguments.
 void quantise(GemmProblem& p);
-/// An operand of f32, matrices of (rows, k), as elements of `type` in rows of `ld`: bytes. Returns
-/// the scales.
+/// An operand of f32, matrices of (rows, k), divided by a factor and as elements of `type` in rows
+/// of `ld`: bytes. Returns the scales.
 std::vector<std::uint8_t> quantise(Operand& x, DType type, BlockScale const& how, std::int64_t rows,
-                                   std::int64_t k, std::int64_t ld);
+                                   std::int64_t k, std::int64_t ld, float tensor_factor = 1);
 
 /// The arguments with the operands at these addresses; null for those that the problem does
 /// not have.

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -33,34 +32,41 @@ Grouping grouping_of(GroupedGemmCommand const& c) {
                                 : Grouping::contiguous;
 }
 
-/// Operands in host memory, and the arguments without pointers.
+/// Operands in host memory, and the arguments without pointers: as they are said, and launched.
 struct Problem {
-  GroupedGemmArguments arguments;
+  GroupedGemmArguments said, arguments;
   std::vector<int> sizes, ends;
   Operand a, b, c, scale_a, scale_b, d;
   std::vector<std::uint8_t> block_scale_a, block_scale_b;
 };
 
-/// Where nothing is said of scales, an sm_100 has none: those of 128 are multiplied by sm_90's
-/// kernel.
-GroupedGemmArguments arguments_of(GroupedGemmCommand const& c, std::vector<int> const& sizes,
-                                  int compute_capability) {
-  GroupedGemmArguments g{.grouping = grouping_of(c)};
-  bool const scaled = c.scales == "mx" || c.scales == "nv";
-  if (c.in) g.in = parse_operand_type("--dtype", *c.in, scaled);
-  if (c.in_b) g.in_b = parse_operand_type("--in-b", *c.in_b, scaled);
-  if (c.out) g.out = parse_dtype("--out-type", *c.out, {DType::f16, DType::bf16, DType::f32});
-  if (!c.in && (c.scales.empty() || c.scales == "none")) g.in = DType::bf16;
+/// The scales that --scales asks for. Where it is left out, an sm_100 has none: those of 128 are
+/// multiplied by sm_90's kernel.
+void put_scales(GroupedGemmArguments& g, GroupedGemmCommand const& c, int compute_capability) {
   if (c.scales == "none" || (c.scales.empty() && compute_capability >= 100))
     g.scales = Scales::none;
   if (c.scales == "1x128,128x128") g.scales = Scales::rows_by_blocks;
   if (c.scales == "1x128,1x128") g.scales = Scales::rows_by_rows;
   if (c.scales == "mx") g.block_scale = kMxScale;
-  if (c.scales == "nv") g.block_scale = kNvScale, g.in = c.in ? g.in : DType::e2m1;
+  if (c.scales == "nv") g.block_scale = kNvScale;
+  if (g.block_scale.block != 0)
+    g.in = default_scaled_type(c.scales);
+  else if (c.scales.empty() || c.scales == "none")
+    g.in = DType::bf16;
+}
+
+/// Without pointers. Extents are those of the groups, 0 where these are empty.
+GroupedGemmArguments arguments_of(GroupedGemmCommand const& c, std::vector<int> const& sizes,
+                                  int compute_capability) {
+  GroupedGemmArguments g{.grouping = grouping_of(c)};
+  put_scales(g, c, compute_capability);
+  bool const grouped = c.sizes.has_value();
+  if (c.in) g.in = parse_operand_type("--dtype", *c.in, c.scales, grouped);
+  if (c.in_b) g.in_b = parse_operand_type("--in-b", *c.in_b, c.scales, grouped);
+  if (c.out) g.out = parse_dtype("--out-type", *c.out, {DType::f16, DType::bf16, DType::f32});
   auto const extent = [](std::int64_t said) { return said == 0 ? kDefaultExtent : said; };
   g.m = extent(c.m), g.n = extent(c.n), g.k = extent(c.k);
-  if (!c.sizes) return with_defaults(g);
-  g.groups = static_cast<std::int64_t>(sizes.size());
+  g.groups = c.sizes ? static_cast<std::int64_t>(sizes.size()) : 1;
   std::int64_t all = 0, most = 0;
   for (int const size : sizes) all += size, most = std::max<std::int64_t>(most, size);
   auto const agrees = [&](char const* option, std::int64_t said, std::int64_t needed) {
@@ -68,18 +74,27 @@ GroupedGemmArguments arguments_of(GroupedGemmCommand const& c, std::vector<int> 
       throw argument_error(fmt::format(
           "{} is {} and the sizes of --groups add up to {}; leave it out, for it follows from them.",
           option, said, needed));
-    return std::max<std::int64_t>(needed, 1);
+    return needed;
   };
   if (g.grouping == Grouping::contiguous) g.m = agrees("--m", c.m, all);
   if (g.grouping == Grouping::k) g.k = agrees("--k", c.k, all);
   if (g.grouping == Grouping::masked) {
-    if (c.m == 0) g.m = std::max<std::int64_t>(most, 1);
+    if (c.m == 0) g.m = most;
     if (most > g.m)
       throw argument_error(fmt::format(
           "--groups has a group of {} and --m, the rows of A for each group, is {}; it must be "
           "at least as many.",
           io::counted(most, "row"), g.m));
   }
+  return g;
+}
+
+/// As they are launched: with a row or a column that is no group's where there is none, for no
+/// tensor is empty, and with rows that TMA can address.
+GroupedGemmArguments launched(GroupedGemmArguments g) {
+  g.m = std::max<std::int64_t>(g.m, 1), g.k = std::max<std::int64_t>(g.k, 1);
+  std::int64_t const unit = 128 / bits(g.in);  // columns in 16 bytes
+  g.lda = g.ldb = (g.k + unit - 1) / unit * unit;
   return with_defaults(g);
 }
 
@@ -113,35 +128,30 @@ void shape_operands(Problem& p, bool adds_c) {
                         : std::vector{groups_of_b(g) * ((g.n + 127) / 128), blocks};
 }
 
-Problem read_problem(GroupedGemmCommand const& c, int compute_capability) {
-  Problem p;
-  if (c.sizes) p.sizes = read_sizes(*c.sizes);
-  p.arguments = arguments_of(c, p.sizes, compute_capability);
-  GroupedGemmArguments& g = p.arguments;
-  int at = 0;
-  int const unit = 128 / bits(g.in);  // columns in 16 bytes
+/// Refuses groups that begin where the kernel reads none.
+void check_begins(GroupedGemmArguments const& g, GroupedGemmCommand const& c,
+                  std::vector<int> const& sizes) {
   int const of_piece = kScalePieceScales * g.block_scale.block;
-  for (std::size_t i = 0; i < p.sizes.size(); ++i) {
-    int const size = p.sizes[i];
-    if (g.grouping == Grouping::k && i + 1 < p.sizes.size() &&
-        size % (of_piece != 0 ? of_piece : unit) != 0)
+  bool const scaled = of_piece != 0;
+  int const columns = scaled ? of_piece : 128 / bits(g.in);
+  for (std::size_t i = 0; i + 1 < sizes.size(); ++i) {
+    if (g.grouping == Grouping::k && sizes[i] % columns != 0)
       throw argument_error(
           fmt::format("--groups has a group of {} of {}; each but the last must be a multiple "
                       "of {}, for a group begins {}.",
-                      io::counted(size, "column"), to_string(g.in), of_piece != 0 ? of_piece : unit,
-                      of_piece != 0 ? "with a piece of scales" : "at a multiple of 16 bytes"));
-    if (g.block_scale.block != 0 && g.grouping == Grouping::contiguous && i + 1 < p.sizes.size() &&
-        size % kScalePieceRows != 0)
+                      io::counted(sizes[i], "column"), to_string(g.in), columns,
+                      scaled ? "with a piece of scales" : "at a multiple of 16 bytes"));
+    if (scaled && g.grouping == Grouping::contiguous && sizes[i] % kScalePieceRows != 0)
       throw argument_error(fmt::format(
           "--groups has a group of {} and --scales is {}; each but the last must be a multiple of "
           "{}, for a group begins with a piece of scales.",
-          io::counted(size, "row"), c.scales, kScalePieceRows));
-    p.ends.push_back(g.grouping == Grouping::masked ? size : at += size);
+          io::counted(sizes[i], "row"), c.scales, kScalePieceRows));
   }
-  // Rows are padded to what TMA can address.
-  g.lda = g.ldb = (g.k + unit - 1) / unit * unit;
-  g.b_group_stride = contiguous_batch(g.n, *g.ldb);
-  return p;
+}
+
+std::vector<int> ends_of(std::vector<int> sizes, Grouping grouping) {
+  if (grouping != Grouping::masked) std::partial_sum(sizes.begin(), sizes.end(), sizes.begin());
+  return sizes;
 }
 
 /// Refuses a problem that takes too much memory, before anything is generated.
@@ -187,8 +197,110 @@ GroupedGemmConstraints constraints(GroupedGemmCommand const& c) {
           .split_k = c.split_k};
 }
 
-nlohmann::ordered_json describe(GroupedGemmArguments const& g, std::vector<int> const& sizes,
+/// For what touches no memory.
+Addresses anywhere() {
+  return {somewhere(1), somewhere(2), somewhere(3), somewhere(4), somewhere(5),
+          somewhere(6), somewhere(7), somewhere(8), somewhere(9)};
+}
+
+/// Who said the fields that the library speaks of.
+std::vector<Said> all_said(GroupedGemmCommand const& c, Machine const& machine) {
+  auto const extent = [](std::int64_t said) { return said == 0 ? "" : std::to_string(said); };
+  return {said("in", "--dtype", c.in),
+          said("in_b", "--in-b", c.in_b),
+          said("out", "--out-type", c.out),
+          said("scales", "--scales", c.scales),
+          said("block_scale", "--scales", c.scales),
+          said("m", "--m", extent(c.m)),
+          said("n", "--n", extent(c.n)),
+          said("k", "--k", extent(c.k)),
+          said(grouping_of(c) == Grouping::k ? "k" : "m", "--groups", c.sizes),
+          said("groups", "--groups", c.sizes),
+          said("b_group_stride", "--n", extent(c.n)),
+          said("b_group_stride", "--k", extent(c.k)),
+          said("machine", "--arch", machine.is_simulated() ? c.machine.arch : ""),
+          said("grouping", "--grouping", c.grouping)};
+}
+
+/// Refuses a machine that computes no groups, or none with these scales, before types and sizes are
+/// looked at: who mends these would be refused all the same.
+void check_machine(GroupedGemmCommand const& c, Machine const& machine) {
+  GroupedGemmArguments g{.m = 128, .n = 128, .k = 128};
+  put_scales(g, c, machine.compute_capability());
+  g = with_addresses(with_defaults(g), c, anywhere());
+  named_as_said(all_said(c, machine), [&] { check(g, machine.compute_capability()); });
+}
+
+/// Checks what the command asks for and chooses a configuration for the device, whatever is asked
+/// for of the choice. Throws argument_error.
+void choose(GroupedGemmCommand const& c, std::vector<int> const& sizes,
+            DeviceProperties const& device) {
+  GroupedGemmArguments const g =
+      with_addresses(launched(arguments_of(c, sizes, device.compute_capability)), c, anywhere());
+  check(g, device.compute_capability);
+  choose_grouped_gemm(g, device);
+}
+
+bool is_computed(GroupedGemmCommand const& c, std::vector<int> const& sizes,
+                 DeviceProperties const& device) {
+  try {
+    choose(c, sizes, device);
+    return true;
+  } catch (argument_error const&) {
+    return false;
+  }
+}
+
+constexpr char const* kOutputTypes[] = {"bf16", "f32", "f16"};
+
+/// With another type of D than the default where none is said and the default is not computed: with
+/// scales of 128 of both operands a build may have f32 alone. What the build has comes first.
+GroupedGemmCommand with_output(GroupedGemmCommand const& c, std::vector<int> const& sizes,
+                               DeviceProperties device) {
+  if (c.out) return c;
+  for (Kernels const kernels : {device.kernels, Kernels::all}) {
+    device.kernels = kernels;
+    if (is_computed(c, sizes, device)) return c;
+    GroupedGemmCommand other = c;
+    for (char const* const type : kOutputTypes) {
+      other.out = type;
+      if (is_computed(other, sizes, device)) return other;
+    }
+  }
+  return c;
+}
+
+/// Refuses a problem that no kernel of the machine computes, whatever is asked for of the choice;
+/// `given` is the command without what was added to it.
+void require_computed(GroupedGemmCommand const& given, GroupedGemmCommand const& c,
+                      std::vector<int> const& sizes, DeviceProperties const& device) {
+  std::vector<Alternative> alternatives;
+  auto const add = [&](char const* option, char const* value, auto&& change) {
+    GroupedGemmCommand other = c;
+    change(other);
+    alternatives.push_back(
+        {option, value, [=, &sizes, &device] { return is_computed(other, sizes, device); }});
+  };
+  constexpr char const* kOperandTypes[] = {"bf16", "f16", "e4m3", "e5m2", "e2m1"};
+  for (char const* const type : kOutputTypes)
+    add("--out-type", type, [&](auto& other) { other.out = type; });
+  for (char const* const type : kOperandTypes)
+    add("--in-b", type, [&](auto& other) { other.in_b = type; });
+  for (char const* const type : kOperandTypes)
+    add("--dtype", type, [&](auto& other) { other.in = type; });
+  for (char const* const scales : {"none", "1x128,128x128", "1x128,1x128", "mx", "nv"})
+    add("--scales", scales, [&](auto& other) { other.scales = scales; });
+  tool::require_computed({{"--dtype", c.in.value_or("")},
+                          {"--in-b", c.in_b.value_or("")},
+                          {"--out-type", given.out.value_or("")},
+                          {"--scales", c.scales},
+                          {"--grouping", c.grouping}},
+                         alternatives, [&] { choose(c, sizes, device); });
+}
+
+nlohmann::ordered_json describe(GroupedGemmArguments const& given, std::vector<int> const& sizes,
                                 GroupedGemmCommand const& c) {
+  GroupedGemmArguments const g = with_defaults(given);
   constexpr char const* scales[] = {"none", "1x128,128x128", "1x128,1x128"};
   constexpr char const* groupings[] = {"none", "contiguous", "masked", "k"};
   return {{"kernel", "grouped_gemm"},
@@ -205,33 +317,26 @@ nlohmann::ordered_json describe(GroupedGemmArguments const& g, std::vector<int> 
           {"seed", c.machine.seed}};
 }
 
-void explain(GroupedGemmArguments const& g, Problem const& p, GroupedGemmCommand const& c,
-             Machine const& machine) {
-  GroupedGemmPlan const plan = chosen_as_asked(
-      c.asked, [&] { return plan_grouped_gemm(g, machine.properties(), constraints(c)); });
-  if (!c.json) {
-    print("{}, {}\n{}", machine.name(), io::counted(machine.multiprocessors(), "multiprocessor"),
-          to_string(plan, /*all=*/c.lines));
-    return;
+nlohmann::ordered_json describe(GroupedGemmCandidate const& candidate) {
+  GroupedGemmChoice const& choice = candidate.choice;
+  nlohmann::ordered_json j = {{"kernel", to_string(choice.kernel)},
+                              {"index", choice.configuration},
+                              {"name", candidate.name}};
+  if (!candidate.refused.empty()) {
+    j["refused"] = candidate.refused;
+    return j;
   }
-  nlohmann::ordered_json out = describe(g, p.sizes, c);
-  out["machine"] = machine.name();
-  out["reason"] = plan.reason;
-  for (GroupedGemmCandidate const& candidate : plan.candidates) {
-    nlohmann::ordered_json j = {{"index", candidate.choice.configuration},
-                                {"name", candidate.name}};
-    GroupedGemmCost const& cost = candidate.choice.cost;
-    if (candidate.refused.empty())
-      j["microseconds"] = {{"total", cost.total},
-                           {"tensor", cost.tensor},
-                           {"l2", cost.l2},
-                           {"dram", cost.dram},
-                           {"epilogue", cost.epilogue}};
-    else
-      j["refused"] = candidate.refused;
-    out["candidates"].push_back(j);
-  }
-  print("{}\n", dump(out));
+  GroupedGemmCost const& cost = choice.cost;
+  j["microseconds"] = {{"total", cost.total},
+                       {"tensor", cost.tensor},
+                       {"l2", cost.l2},
+                       {"dram", cost.dram},
+                       {"epilogue", cost.epilogue}};
+  j["tiles"] = cost.tiles;
+  j["waves"] = cost.waves;
+  j["band"] = choice.band;
+  j["clusters"] = choice.clusters;
+  return j;
 }
 
 /// The rows of D that are some group's.
@@ -258,34 +363,32 @@ std::vector<std::int64_t> checked_rows(GroupedGemmArguments const& g,
 
 }  // namespace
 
-void run_grouped_gemm(GroupedGemmCommand const& c) {
-  if (!c.sizes && !c.grouping.empty())
+void run_grouped_gemm(GroupedGemmCommand const& given) {
+  if (!given.sizes && !given.grouping.empty())
     throw argument_error(fmt::format(
         "--grouping is {} and there is no --groups; it must say the size of each group.",
-        c.grouping));
+        given.grouping));
   ProgressBar bar;
-  Machine const machine = make_machine(c.machine, bar);
-  Problem p = read_problem(c, machine.compute_capability());
-  check_lines(c.lines, c.json, c.explain, machine);
-  auto const somewhere = [](std::uintptr_t i) { return reinterpret_cast<void*>(i << 58); };
-  GroupedGemmArguments const before =
-      with_addresses(p.arguments, c,
-                     {somewhere(1), somewhere(2), somewhere(3), somewhere(4), somewhere(5),
-                      somewhere(6), somewhere(7), somewhere(8), somewhere(9)});
-  auto const extent = [](std::int64_t said) { return said == 0 ? "" : std::to_string(said); };
-  named_as_said({said("in", "--dtype", c.in), said("in_b", "--in-b", c.in_b),
-                 said("out", "--out-type", c.out), said("scales", "--scales", c.scales),
-                 said("block_scale", "--scales", c.scales), said("m", "--m", extent(c.m)),
-                 said("n", "--n", extent(c.n)), said("k", "--k", extent(c.k)),
-                 said(p.arguments.grouping == Grouping::k ? "k" : "m", "--groups", c.sizes),
-                 said("groups", "--groups", c.sizes), said("b_group_stride", "--n", extent(c.n)),
-                 said("b_group_stride", "--k", extent(c.k)),
-                 said("machine", "--arch", machine.is_simulated() ? c.machine.arch : ""),
-                 said("grouping", "--grouping", c.grouping)},
-                [&] { check(before, machine.compute_capability()); });
+  Machine const machine = make_machine(given.machine, bar);
+  check_lines(given.lines, given.json, given.explain, machine);
+  if (given.explain) refuse_files_of_a_run({{"--output", given.output}});
+  check_machine(given, machine);
+  Problem p;
+  if (given.sizes) p.sizes = read_sizes(*given.sizes);
+  GroupedGemmCommand const c = with_output(given, p.sizes, machine.properties());
+  p.said = arguments_of(c, p.sizes, machine.compute_capability());
+  p.arguments = launched(p.said);
+  GroupedGemmArguments const before = with_addresses(p.arguments, c, anywhere());
+  named_as_said(all_said(c, machine), [&] { check(before, machine.compute_capability()); });
+  check_begins(p.said, c, p.sizes);
+  p.ends = ends_of(p.sizes, p.said.grouping);
+  require_computed(given, c, p.sizes, machine.properties());
   if (c.explain) {
-    refuse_files_of_a_run({{"--output", c.output}});
-    return explain(before, p, c, machine);
+    GroupedGemmPlan const plan = chosen_as_asked(
+        c.asked, [&] { return plan_grouped_gemm(before, machine.properties(), constraints(c)); });
+    print_plan(plan, machine, c, describe(p.said, p.sizes, c),
+               [](auto const& candidate) { return describe(candidate); });
+    return;
   }
   GroupedGemmArguments const& g = p.arguments;
   shape_operands(p, c.adds_c);
@@ -315,6 +418,9 @@ void run_grouped_gemm(GroupedGemmCommand const& c) {
   double const milliseconds = checked_launches(machine, c.machine, bar, c.repeat, c.json,
                                                [&] { grouped_gemm(machine, arguments, choice); });
   p.d.data = d_buffer.download();
+  // Without a row that was launched alone.
+  p.d.shape[0] = rows_of_d(p.said);
+  p.d.data.resize(static_cast<std::size_t>(p.d.shape[0] * g.n * (bits(*g.out) / 8)));
   if (!c.output.empty()) write_operand("--output", c.output, p.d);
 
   GroupedGemmArguments const host =
@@ -322,25 +428,30 @@ void run_grouped_gemm(GroupedGemmCommand const& c) {
                      {p.a.data.data(), p.b.data.data(), p.c.data.data(), p.scale_a.data.data(),
                       p.scale_b.data.data(), p.block_scale_a.data(), p.block_scale_b.data(),
                       p.ends.data(), p.d.data.data()});
-  auto const rows = checked_rows(g, p.sizes);
+  auto const rows = checked_rows(p.said, p.sizes);
   auto const comparison =
       reference::compare(rows_as_doubles(p.d, g.n, rows), reference::grouped_gemm(host, rows),
                          reference::largest_finite(*g.out));
   Verdict verdict;
-  verdict.problem = describe(g, p.sizes, c);
-  verdict.headline = to_string(host);
+  verdict.problem = describe(p.said, p.sizes, c);
+  GroupedGemmArguments as_said = host;
+  as_said.m = p.said.m, as_said.k = p.said.k;
+  verdict.headline = to_string(as_said);
   verdict.configuration_index = choice.configuration;
   verdict.configuration = configuration_name(choice.kernel, choice.configuration);
   verdict.milliseconds = milliseconds;
   double multiplied = static_cast<double>(by_k(g) || !c.sizes ? g.m : 0);
   if (!by_k(g))
     for (int const size : p.sizes) multiplied += size;
-  verdict.multiply_adds = multiplied * static_cast<double>(g.n) * static_cast<double>(g.k);
-  verdict.rows = rows_of_groups(g, p.sizes);
+  verdict.multiply_adds = multiplied * static_cast<double>(g.n) * static_cast<double>(p.said.k);
+  verdict.rows = rows_of_groups(p.said, p.sizes);
   verdict.rows_checked = static_cast<std::int64_t>(rows.size());
-  std::int64_t const worst = std::max<std::int64_t>(comparison.worst, 0);
-  std::int64_t const worst_row = rows.empty() ? 0 : rows[static_cast<std::size_t>(worst / g.n)];
-  verdict.parts = {{"D", comparison, fmt::format("row {}, column {}", worst_row, worst % g.n)}};
+  verdict.parts = {{"D", comparison,
+                    rows.empty()
+                        ? ""
+                        : fmt::format("row {}, column {}",
+                                      rows[static_cast<std::size_t>(comparison.worst / g.n)],
+                                      comparison.worst % g.n)}};
   verdict.output = c.output;
   write_timeline(c.machine, machine, verdict.configuration);
   print_verdict(verdict, machine, c.json, c.lines);

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <limits>
@@ -14,6 +15,7 @@
 #include "tegula/io/files.hpp"
 #include "tegula/io/text.hpp"
 #include "tegula/numeric/narrow_double.hpp"
+#include "tegula/numeric/rounded_bits.hpp"
 
 namespace tegula::tool {
 namespace {
@@ -43,16 +45,45 @@ void add_array_target(std::vector<io::NamedPath>& paths, char const* option,
 
 DType parse_dtype(char const* option, std::string const& name, std::vector<DType> const& accepted,
                   std::string const& where) {
-  std::string list;
-  for (DType const& type : accepted) {
+  for (DType const& type : accepted)
     if (name == to_string(type)) return type;
-    list += (list.empty()                ? ""
-             : &type == &accepted.back() ? " or "
-                                         : ", ") +
-            std::string(to_string(type));
-  }
-  throw argument_error(
-      fmt::format("{} is {}; {}it must be {}.", option, io::in_quotes(name), where, list));
+  throw argument_error(fmt::format("{} is {}; {}it must be {}.", option, io::in_quotes(name), where,
+                                   list_of(accepted)));
+}
+
+std::string list_of(std::vector<std::string> const& words) {
+  std::string list;
+  for (std::string const& word : words)
+    list += (list.empty() ? "" : &word == &words.back() ? " or " : ", ") + word;
+  return list;
+}
+
+std::string list_of(std::vector<DType> const& types) {
+  std::vector<std::string> names;
+  for (DType const type : types) names.emplace_back(to_string(type));
+  return list_of(names);
+}
+
+void Losses::count(double value, double rounded, double half_step) {
+  if (std::isnan(value)) return;
+  if (std::isnan(rounded))
+    ++nan;
+  else if (rounded == 0 && value != 0)
+    ++zero;
+  else if (std::isinf(value) != std::isinf(rounded) || std::abs(value - rounded) > half_step)
+    ++beyond;
+}
+
+Losses& Losses::operator+=(Losses const& more) {
+  beyond += more.beyond, zero += more.zero, nan += more.nan;
+  return *this;
+}
+
+double half_last_step(DType type) {
+  auto const value = [&](std::uint32_t code) { return reference::element(&code, type, 0); };
+  // The largest in size, or infinity; numbers of one sign are in the order of their codes.
+  std::uint32_t const last = rounded_bits(type, std::numeric_limits<float>::infinity());
+  return std::isinf(value(last)) ? value(last) : (value(last) - value(last - 1)) / 2;
 }
 
 std::int64_t Operand::size() const {
@@ -124,7 +155,7 @@ double bytes_to_read(io::ArrayType const& array, DType wanted, bool as_it_is) {
 }  // namespace
 
 Operand read_operand(std::string const& option, std::string const& name, std::optional<DType> type,
-                     std::size_t least_rank, std::size_t most_rank) {
+                     std::size_t least_rank, std::size_t most_rank, std::string const& remedy) {
   std::string const shown = io::printable(name);
   io::ArrayType const described = with_option(option, [&] { return io::describe_array(name); });
   auto const& shape = described.shape;
@@ -143,17 +174,22 @@ Operand read_operand(std::string const& option, std::string const& name, std::op
         fmt::format("{} {} holds {}; it must hold f16, bf16, e4m3, e5m2, f32 or f64.", option,
                     shown, io::to_string(described.type)));
   if (!type && (!held || *held == DType::f32))
-    throw argument_error(fmt::format(
-        "{} {} holds {}, which no kernel multiplies; say to which type it is to be rounded.",
-        option, shown, io::to_string(described.type)));
+    throw argument_error(fmt::format("{} {} holds {}, which no kernel multiplies; to round it, {}.",
+                                     option, shown, io::to_string(described.type), remedy));
   DType const wanted = type.value_or(held.value_or(DType::f32));
   require_memory(fmt::format("{} {}", option, shown),
                  bytes_to_read(described, wanted, held == wanted));
   io::Array array = with_option(option, [&] { return io::read_array(name); });
   if (held == wanted) return {wanted, array.shape, std::move(array.data)};
   auto const values = io::to_doubles(array);
-  return {wanted, array.shape,
-          round_to(wanted, values.size(), [&](std::size_t i) { return values[i]; })};
+  Operand operand{wanted, array.shape,
+                  round_to(wanted, values.size(), [&](std::size_t i) { return values[i]; })};
+  double const half_step = half_last_step(wanted);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    operand.lost.count(
+        values[i], reference::element(operand.data.data(), wanted, static_cast<std::int64_t>(i)),
+        half_step);
+  return operand;
 }
 
 Operand generate(std::vector<std::int64_t> shape, DType type, std::uint64_t seed,

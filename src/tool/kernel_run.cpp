@@ -20,6 +20,29 @@ std::string to_string(Asked const& asked) {
   return text;
 }
 
+void require_computed(Asked const& given, std::vector<Alternative> const& alternatives,
+                      std::function<void()> const& refuse) {
+  try {
+    refuse();
+  } catch (argument_error const& error) {
+    std::vector<std::pair<std::string, std::vector<std::string>>> options;
+    for (auto const& [option, value, computed] : alternatives) {
+      if (!computed()) continue;
+      if (options.empty() || options.back().first != option) options.push_back({option, {}});
+      options.back().second.push_back(value);
+    }
+    std::string remedy;
+    for (auto const& [option, values] : options)
+      remedy += fmt::format("{} {}{} {}", remedy.empty() ? "" : ", or", option,
+                            remedy.empty() ? " must be" : "", list_of(values));
+    remedy =
+        remedy.empty() ? "`tegula info` lists what there is" : "With the other options" + remedy;
+    std::string const said = to_string(given);
+    throw argument_error(
+        fmt::format("{}{}{} {}.", said, said.empty() ? "" : ": ", error.what(), remedy));
+  }
+}
+
 Said said(Extent const& extent) {
   bool const by_option_alone = extent.said_by.find(' ') == std::string::npos;
   return {extent.name, extent.value == 0 ? ""
@@ -106,6 +129,19 @@ std::vector<std::int64_t> rows_to_check(std::int64_t total, double work, std::in
   return reference::some_rows(total, static_cast<std::int64_t>(std::max(1.0, most)));
 }
 
+void Verdict::tell_losses(char const* operand, DType type, Losses const& lost) {
+  if (!lost.any()) return;
+  problem["lost"][operand] = {
+      {"beyond_range", lost.beyond}, {"became_zero", lost.zero}, {"became_nan", lost.nan}};
+  std::string text;
+  for (auto const& [count, what] : {std::pair(lost.beyond, "lay beyond its range"),
+                                    {lost.zero, "became zero"},
+                                    {lost.nan, "became NaN"}})
+    if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, what);
+  notes.push_back(
+      fmt::format("{} lost values when it was rounded to {}: {}", operand, to_string(type), text));
+}
+
 void print_verdict(Verdict const& v, Machine const& machine, bool json, bool lines) {
   bool within = true;
   for (auto const& part : v.parts) within = within && part.comparison.within();
@@ -124,10 +160,12 @@ void print_verdict(Verdict const& v, Machine const& machine, bool json, bool lin
       auto const finite = [](double x) {
         return std::isfinite(x) ? ordered_json(x) : ordered_json(fmt::format("{}", x));
       };
-      out[part.name] = {{"max_error", finite(part.comparison.max_error)},
-                        {"max_error_over_bound", finite(part.comparison.max_ratio)},
-                        {"worst", part.worst},
-                        {"worst_result", finite(part.comparison.worst_result)}};
+      ordered_json& of_part = out[part.name];
+      of_part = {{"max_error", finite(part.comparison.max_error)},
+                 {"max_error_over_bound", finite(part.comparison.max_ratio)}};
+      if (v.rows_checked == 0) continue;
+      of_part["worst"] = part.worst;
+      of_part["worst_result"] = finite(part.comparison.worst_result);
     }
     out["within_bound"] = within;
     if (!v.output.empty()) out["output"] = v.output;
@@ -138,11 +176,13 @@ void print_verdict(Verdict const& v, Machine const& machine, bool json, bool lin
           v.configuration);
     print("{:.3f} ms, {:.4g} {}FLOP/s\n", v.milliseconds, rate >= 1e12 ? rate * 1e-12 : rate * 1e-9,
           rate >= 1e12 ? "T" : "G");
+    if (v.rows_checked == 0) print("no rows: nothing to compute or to check\n");
     for (auto const& part : v.parts)
-      print(
-          "{}: error at most {:.3g}, {:.2f} of its bound at {} ({} of {} checked against float64)\n",
-          part.name, part.comparison.max_error, part.comparison.max_ratio, part.worst,
-          v.rows_checked, io::counted(v.rows, "row"));
+      if (v.rows_checked > 0)
+        print(
+            "{}: error at most {:.3g}, {:.2f} of its bound at {} ({} of {} checked against float64)\n",
+            part.name, part.comparison.max_error, part.comparison.max_ratio, part.worst,
+            v.rows_checked, io::counted(v.rows, "row"));
     if (report) {
       sim::LineCounters const& t = report->total;
       print(
@@ -161,6 +201,7 @@ void print_verdict(Verdict const& v, Machine const& machine, bool json, bool lin
               report->open_choices);
       }
     }
+    for (std::string const& note : v.notes) print("{}\n", note);
     if (!v.output.empty()) print("written to {}\n", v.output);
     print("{}\n", within ? "within bounds" : "WRONG: beyond the bound");
   }

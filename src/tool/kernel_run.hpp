@@ -132,20 +132,40 @@ void write_timeline(MachineOptions const& options, Machine const& machine,
 /// `where`: what makes it those types.
 DType parse_dtype(char const* option, std::string const& name, std::vector<DType> const& accepted,
                   std::string const& where = "");
+/// "f16, bf16 or f32"
+std::string list_of(std::vector<std::string> const& words);
+std::string list_of(std::vector<DType> const& types);
+
+/// How many values were lost when they were rounded to a type.
+struct Losses {
+  std::int64_t beyond = 0;  ///< the largest that the type holds: cut to it, or made infinite
+  std::int64_t zero = 0;  ///< not zero before; of blocks with scales, where nothing is left of one
+  std::int64_t nan = 0;   ///< not NaN before
+
+  /// `half_step` as half_last_step gives it.
+  void count(double value, double rounded, double half_step);
+  Losses& operator+=(Losses const& more);
+  bool any() const { return beyond + zero + nan > 0; }
+};
+/// Half the step between the last two numbers of a type that cuts what is beyond them; infinite
+/// for one that has infinities for that.
+double half_last_step(DType type);
 
 /// An array of one of these types in host memory, dense in C order.
 struct Operand {
   DType type;
   std::vector<std::int64_t> shape;
   std::vector<std::byte> data;
+  Losses lost = {};  ///< of what its file or its values before were
 
   std::int64_t size() const;
 };
 /// From a file, rounded once to `type` where one is asked for. Throws argument_error for a file of
 /// another rank or with an extent of 0, of elements that are no floating-point numbers, or, where
-/// no type is asked for, of f32 or f64; all of it before the elements are read.
+/// no type is asked for, of f32 or f64: `remedy` is what would ask for one. All of it before the
+/// elements are read.
 Operand read_operand(std::string const& option, std::string const& name, std::optional<DType> type,
-                     std::size_t least_rank, std::size_t most_rank);
+                     std::size_t least_rank, std::size_t most_rank, std::string const& remedy = "");
 /// Values evenly spread in [-1, 1), the same for the same seed and stream, whatever the type and
 /// the host.
 Operand generate(std::vector<std::int64_t> shape, DType type, std::uint64_t seed,
@@ -183,6 +203,8 @@ void require_memory_of_run(std::string const& problem, Footprint const& footprin
                            Machine const& machine);
 /// Writes results as `io::write_array` does. Throws argument_error that begins with the option.
 void write_operand(char const* option, std::string const& name, Operand const& operand);
+/// An address, aligned as allocations are, of an operand that nobody reads: 1, 2, ..., 16.
+inline void* somewhere(std::uintptr_t i) { return reinterpret_cast<void*>(i << 58); }
 /// On the machine, under `name` in its reports.
 Buffer<std::byte> upload(Machine const& machine, Operand const& operand, std::string const& name);
 /// `rows` of a (.., row) array as doubles.
@@ -197,6 +219,18 @@ std::string to_string(Asked const& asked);
 inline std::string text_of(std::optional<int> const& number) {
   return number ? std::to_string(*number) : "";
 }
+/// What else an option could be, and whether the problem would then be computed.
+struct Alternative {
+  char const* option;
+  std::string value;
+  std::function<bool()> computed;
+};
+/// Throws argument_error where refuse() does, which says that no kernel computes the problem: with
+/// the options that were `given` in front of that, and those of the alternatives that would be
+/// computed behind it.
+void require_computed(Asked const& given, std::vector<Alternative> const& alternatives,
+                      std::function<void()> const& refuse);
+
 /// choose(), with the options in front of its argument_error.
 template <class Choose> auto chosen_as_asked(Asked const& asked, Choose&& choose) {
   try {
@@ -261,10 +295,14 @@ struct Verdict {
   struct Part {
     std::string name;
     reference::Comparison comparison;
-    std::string worst;  ///< the place of the worst element: "row 3, column 5"
+    std::string worst;  ///< the place of the worst element: "row 3, column 5"; of no rows none
   };
   std::vector<Part> parts;
+  std::vector<std::string> notes;  ///< lines for people, of what the bounds do not show
   std::string output;
+
+  /// Tells what was lost of an operand's values when they were rounded to `type`.
+  void tell_losses(char const* operand, DType type, Losses const& lost);
 };
 /// Prints for people or as JSON. Throws reported_failure where a part is beyond its bound.
 void print_verdict(Verdict const& verdict, Machine const& machine, bool json, bool lines);

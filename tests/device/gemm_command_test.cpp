@@ -83,6 +83,12 @@ TEST(GemmCommand, ComputesScalesOfBlocksAndGroups) {
   json const by_k =
       run_json("gemm --m 40 --n 40 --groups 160,0,33 --grouping k --scales 1x128,1x128 --out f32");
   EXPECT_TRUE(by_k["within_bound"]) << by_k;
+  // Beside e5m2 no kernel has e5m2, and none has D in bf16 with scales of rows in every build.
+  EXPECT_EQ(run_json("gemm --m 70 --scales 1x128,128x128 --in e5m2 --explain")["in_b"], "e4m3");
+  json const rows = run_json("gemm --m 16 --n 16 --k 16 --scales 1x128,1x128");
+  EXPECT_TRUE(rows["within_bound"]) << rows;
+  EXPECT_THAT(rows["configuration"]["name"].get<std::string>(),
+              HasSubstr("->" + rows["out"].get<std::string>() + " scales 1x128,1x128"));
   EXPECT_THAT(run_json("gemm --m 70 --scales 1x128,128x128 --explain")["reason"].get<std::string>(),
               HasSubstr("least time"));
   EXPECT_THAT(run_json("gemm --m 64 --n 576 --k 7168 --scales 1x128,128x128 --explain")["reason"]
@@ -179,6 +185,26 @@ TEST(GemmCommand, ExplainsItsChoiceWithoutComputing) {
     last = candidate["microseconds"]["total"];
   }
   EXPECT_GT(refused, 20);
+  // Groups have the same members, but for what only a GEMM's cost has.
+  for (char const* const options :
+       {"--scales 1x128,128x128", "--groups 70,9 --in bf16", "--groups 70,9 --arch sm100"}) {
+    json const grouped = run_json(std::string("gemm --explain ") + options);
+    EXPECT_EQ(grouped["chosen"], grouped["candidates"][0]) << options;
+    EXPECT_THAT(grouped["reason"].get<std::string>(),
+                HasSubstr(grouped["chosen"]["name"].get<std::string>()));
+    std::set<std::pair<std::string, int>> seen;
+    for (json const& candidate : grouped["candidates"]) {
+      EXPECT_THAT(candidate["name"].get<std::string>(),
+                  HasSubstr(candidate["kernel"].get<std::string>()));
+      seen.emplace(candidate["kernel"], candidate["index"]);
+      if (candidate.contains("refused")) continue;
+      for (char const* const member : {"tiles", "waves", "band", "clusters"})
+        EXPECT_GE(candidate[member].get<int>(), 1) << member;
+      for (char const* const part : {"total", "tensor", "l2", "dram", "epilogue"})
+        EXPECT_TRUE(candidate["microseconds"].contains(part)) << part;
+    }
+    EXPECT_EQ(seen.size(), grouped["candidates"].size()) << "kernel and index are one candidate's";
+  }
   Outcome const text = run("gemm --m 64 --n 4096 --k 7168 --trans-b --device sim --explain");
   EXPECT_EQ(text.status, 0);
   EXPECT_THAT(text.output, HasSubstr("total us"));

@@ -138,14 +138,47 @@ TEST(KernelCommands, AnswerBadInputWithASentence) {
   expect_refused("gemm --groups 3 --trans-a", "--trans-a is given");
   expect_refused("gemm --scales 1x128,1x128 --beta 2", "--beta is 2");
   expect_refused("gemm --scales 1x128,1x128 --cluster 2x1",
-                 "--cluster 2x1: grouped_gemm: no configuration");
+                 "--cluster 2x1: grouped_gemm: none of the ");
   expect_refused("gemm --scales 1x64", "1x64");
   expect_refused("gemm --scales 1x128,1x128 --split-k 3", "--split-k 3");
-  expect_refused("gemm --scales mx", "--scales mx: gemm: block_scale is ue8m0");
+  expect_refused("gemm --scales mx", "--scales mx --arch sm90: gemm: block_scale is ue8m0");
   expect_refused("gemm --scales mx --groups 3",
                  "--scales mx --arch sm90: grouped_gemm: block_scale has a block of 32");
   expect_refused("gemm --scales mx --groups 3 --arch sm100 --in e2m3",
-                 "--scales mx: grouped_gemm: block_scale is ue8m0 for each 32; in and in_b must");
+                 "--dtype is 'e2m3'; with --scales mx and --groups it must be e4m3, e5m2 or e2m1.");
+  expect_refused("gemm --groups 8 --scales mx --arch sm100 --in e2m1 --in-b e4m3",
+                 "--dtype e2m1 --in-b e4m3 --scales mx: grouped_gemm: in is e2m1, in_b is e4m3");
+  expect_refused("gemm --groups 8 --scales nv --arch sm100 --in-b e4m3",
+                 "--in-b is 'e4m3'; with --scales nv and --groups it must be e2m1.");
+  expect_refused("gemm --scales 1x128,128x128 --in e2m1",
+                 "--dtype is 'e2m1'; with --scales 1x128,128x128 it must be e4m3 or e5m2.");
+  expect_refused("gemm --scales none --in e2m1",
+                 "--dtype is 'e2m1'; with --scales none it must be f16, bf16, e4m3 or e5m2.");
+  expect_refused("gemm --groups 5 --in-b e2m3",
+                 "--in-b is 'e2m3'; with --groups it must be f16, bf16, e4m3 or e5m2.");
+  // The machine comes before what would have to be mended on another one.
+  expect_refused("gemm --groups 5,7 --scales nv --arch sm80", "--arch sm80: grouped_gemm: ");
+  expect_refused("gemm --groups 5,7 --scales nv", "--scales nv --arch sm90: grouped_gemm: ");
+  expect_refused("gemm --scales nv --in e4m3", "--scales nv --arch sm90: gemm: ");
+  expect_refused("gemm --in e4m3 --arch sm80", "--dtype e4m3 --arch sm80: gemm: in is e4m3");
+  // Rows that TMA cannot address are named by the option that says their length.
+  expect_refused("gemm --in e4m3 --trans-b --k 17", "--k 17: gemm: lda is 17");
+  expect_refused("gemm --in e4m3 --trans-b --k 17", "it must be a multiple of 16.");
+  expect_refused("gemm --in e4m3 --trans-b --n 17", "--n 17: gemm: ldd is 17");
+  expect_refused("gemm --in tf32 --trans-b --k 17", "it must be a multiple of 4.");
+  expect_refused("gemm --scales nv --arch sm100 --n 51", "--n 51: gemm: ldd is 51");
+  expect_refused("gemm --scales mx --arch sm100 --n 50 --out f32", "it must be a multiple of 4.");
+  // What no kernel computes is refused with the types that one does.
+  expect_refused("gemm --scales 1x128,128x128 --in-b e5m2",
+                 "--in-b e5m2 --scales 1x128,128x128: grouped_gemm: no configuration computes D");
+  expect_refused("gemm --scales 1x128,128x128 --in-b e5m2",
+                 "scales 1x128,128x128. With the other options --in-b must be e4m3.");
+  expect_refused("gemm --scales 1x128,1x128 --out f16", "must be f32");
+  expect_refused("gemm --groups 64 --in e4m3 --in-b e5m2", "options --in-b must be e4m3.");
+  expect_refused("gemm --out f16 --trans-b --arch sm90",
+                 "--out-type f16: gemm: no configuration of this build computes this problem");
+  expect_refused("gemm --scales mx --in e2m3 --out f32 --k 128 --arch sm100",
+                 "--dtype e2m3 --out-type f32 --scales mx: gemm: no configuration computes this");
   expect_refused("gemm --groups 3 --in e2m1", "--scales is left out; of e2m1 it must be mx or nv");
   run_json("gemm --scales nv --groups 3 --n 64 --k 64 --arch sm100 --in e2m1");
   expect_refused("gemm --scales mx --groups 3,4 --arch sm100", "must be a multiple of 128");
@@ -155,7 +188,8 @@ TEST(KernelCommands, AnswerBadInputWithASentence) {
   expect_refused("gemm --groups 3,4 --arch sm80", "sm_90 and sm_100 only");
   run_json("gemm --groups 3,4 --n 64 --k 64 --in e4m3 --arch sm100");
   expect_refused("gemm --groups 3,4 --in e4m3 --scales 1x128,1x128 --arch sm100", "must be none");
-  expect_refused("gemm --scales nv --in e4m3 --arch sm100", "both must be e2m1");
+  expect_refused("gemm --scales nv --in e4m3 --arch sm100",
+                 "--dtype is 'e4m3'; with --scales nv it must be e2m1.");
   expect_refused("gemm --scales mx --in e2m1 --k 33 --arch sm100", "k is 33");
   expect_refused("gemm --in e2m1 --arch sm100", "--scales is left out");
   expect_refused("gemm --scales mx --trans-a --arch sm100", "contiguous along k");

@@ -553,11 +553,15 @@ TEST(Hostile, TypesThatASentenceOffersAreTaken) {
   Line const gemm{"gemm", "--trans-b", "--explain", "--device", "sim"};
   Line const scaled{"gemm", "--scales", "mx", "--explain", "--device", "sim", "--arch", "sm100"};
   Line const attention{"attention", "--explain", "--device", "sim"};
+  Line const of_128{"gemm", "--scales", "1x128,128x128", "--explain", "--device", "sim"};
+  Line const rows{"gemm", "--scales", "1x128,1x128", "--explain", "--device", "sim"};
   for (auto const& [base, option, count] :
        std::vector<std::tuple<Line, std::string, std::size_t>>{{gemm, "--dtype", 5},
                                                                {gemm, "--out-type", 3},
                                                                {scaled, "--dtype", 5},
                                                                {scaled, "--in-b", 5},
+                                                               {of_128, "--dtype", 2},
+                                                               {rows, "--dtype", 2},
                                                                {attention, "--dtype", 3}}) {
     std::vector<std::string> const types =
         offered(run(base + Line{option, "x"}, folder).err, behind);

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -132,6 +133,181 @@ TEST(Operands, FactorsOfQAndKAreAboveZero) {
                   ::testing::AllOf(HasSubstr(option + " f.npy holds "), HasSubstr("at (0, 1)")));
     }
   }
+}
+
+/// Numbers in [-1, 1), and none of them small.
+std::vector<float> spread(std::size_t count, float largest) {
+  std::vector<float> values(count);
+  for (std::size_t i = 0; i < count; ++i)
+    values[i] = largest * (0.25f + static_cast<float>(i * 37 % 64) / 86) * (i % 3 == 0 ? -1 : 1);
+  return values;
+}
+
+TEST(Operands, OfNvf4AreQuantisedWithAFactorOfTheirFile) {
+  TemporaryFolder const folder;
+  constexpr std::size_t m = 16, n = 24, k = 64;
+  // Without a factor the scales of small values are zero, and large ones are cut.
+  struct Case {
+    float a, b;
+  };
+  for (auto const& [largest_a, largest_b] :
+       {Case{1, 0.003f}, {1e-6f, 1e-6f}, {5000, 5000}, {3e38f, 1e-3f}, {1e-36f, 1e30f}}) {
+    auto const a = spread(m * k, largest_a), b = spread(n * k, largest_b);
+    write_array(folder, "a.npy", ElementType::f32, {m, k}, a);
+    write_array(folder, "b.npy", ElementType::f32, {n, k}, b);
+    nlohmann::json const result =
+        run_json({"gemm", "--a", "a.npy", "--b", "b.npy", "--scales", "nv", "--arch", "sm100",
+                  "--scale-b", "2", "--output", "d.npy"},
+                 folder);
+    EXPECT_FALSE(result.contains("lost")) << result;
+    EXPECT_FLOAT_EQ(result["scale_a"].get<float>(), result["tensor_factor_a"].get<float>());
+    EXPECT_FLOAT_EQ(result["scale_b"].get<float>(), 2 * result["tensor_factor_b"].get<float>());
+    std::vector<float> const d = floats_of(folder, "d.npy");
+    double error = 0, norm = 0;
+    for (std::size_t i = 0; i < m; ++i)
+      for (std::size_t j = 0; j < n; ++j) {
+        double exact = 0;
+        for (std::size_t p = 0; p < k; ++p)
+          exact += 2.0 * static_cast<double>(a[i * k + p]) * static_cast<double>(b[j * k + p]);
+        error += std::pow(static_cast<double>(d[i * n + j]) - exact, 2), norm += exact * exact;
+      }
+    EXPECT_LT(std::sqrt(error / norm), 0.2) << largest_a << ", " << largest_b;
+  }
+  // What is generated has none.
+  nlohmann::json const generated = run_json(
+      {"gemm", "--scales", "nv", "--arch", "sm100", "--m", "16", "--n", "24", "--k", "64"}, folder);
+  EXPECT_EQ(generated["scale_a"], 1);
+  EXPECT_FALSE(generated.contains("tensor_factor_a"));
+  // A factor that no scale can take up.
+  write_array(folder, "a.npy", ElementType::f32, {m, k}, spread(m * k, 3e38f));
+  Outcome const refused = run_tool({"gemm", "--a", "a.npy", "--scales", "nv", "--arch", "sm100",
+                                    "--scale-a", "1e10", "--n", "24", "--device", "sim"},
+                                   "", folder.path());
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_THAT(refused.err,
+              HasSubstr("--scale-a is 10000000000, and --a a.npy is quantised with a factor"));
+}
+
+TEST(Operands, SayWhatWasLostOfTheirFiles) {
+  TemporaryFolder const folder;
+  constexpr std::size_t k = 64;
+  float const infinity = std::numeric_limits<float>::infinity();
+  std::vector<double> values(16 * k, 1);
+  values[3] = 500, values[5] = -1e6, values[7] = static_cast<double>(infinity), values[9] = 1e-9;
+  values[11] = 1e300, values[13] = 1e-300, values[15] = 0, values[16 + k] = -1e-40;
+  write_array(folder, "a.npy", ElementType::f64, {16, k}, values);
+  struct Case {
+    char const* type;
+    int beyond, zero;
+  };
+  auto const run_with = [&](std::vector<std::string> const& options) {
+    std::vector<std::string> line = {"gemm", "--a", "a.npy", "--n", "16", "--trans-b"};
+    line.insert(line.end(), options.begin(), options.end());
+    return line;
+  };
+  for (auto const& [type, beyond, zero] :
+       {Case{"e4m3", 4, 3}, {"f16", 2, 3}, {"bf16", 1, 1}, {"tf32", 1, 1}}) {
+    nlohmann::json lost = run_json(run_with({"--in", type}), folder)["lost"];
+    EXPECT_EQ(lost["A"]["beyond_range"], beyond) << type << lost;
+    EXPECT_EQ(lost["A"]["became_zero"], zero) << type << lost;
+    EXPECT_EQ(lost["A"]["became_nan"], 0) << type;
+    EXPECT_EQ(lost.size(), 1u) << "B was generated";
+  }
+  Outcome const text = run_tool(run_with({"--in", "e4m3", "--device", "sim"}), "", folder.path());
+  EXPECT_THAT(text.out, HasSubstr("A lost values when it was rounded to e4m3: 4 lay beyond its "
+                                  "range, 3 became zero\n"));
+  nlohmann::json b = run_json({"gemm", "--b", "a.npy", "--m", "16", "--trans-b", "--in", "e4m3",
+                               "--in-b", "e5m2", "--out", "f32"},
+                              folder);
+  EXPECT_EQ(b["lost"]["B"]["beyond_range"], 3);
+  EXPECT_EQ(b["lost"]["B"]["became_zero"], 3);
+  // C and the bias are rounded to D's type.
+  nlohmann::json c = run_json({"gemm", "--c", "a.npy", "--k", "16"}, folder);
+  EXPECT_EQ(c["lost"]["C"]["beyond_range"], 1);
+  // The operands of attention are, too.
+  write_array(folder, "q.npy", ElementType::f32, {16, 1, k}, spread(16 * k, 1e5f));
+  nlohmann::json q =
+      run_json({"attention", "--q", "q.npy", "--dtype", "f16", "--seq-k", "16"}, folder);
+  EXPECT_GT(q["lost"]["Q"]["beyond_range"], 100);
+  EXPECT_FALSE(q["lost"].contains("K"));
+}
+
+TEST(Operands, SayWhatWasLostOfTheirBlocks) {
+  TemporaryFolder const folder;
+  constexpr std::size_t k = 64;
+  std::vector<float> values = spread(16 * k, 1);
+  // A block of 16 far below the file's largest; the small ones beside 1 are their format's.
+  for (std::size_t i = 0; i < 16; ++i) values[k + i] = i == 5 ? 0 : 1e-7f;
+  values[2 * k] = 1e-7f;
+  auto const lost = [&](char const* scales) {
+    write_array(folder, "a.npy", ElementType::f32, {16, k}, values);
+    std::vector<std::string> const line = {"gemm", "--a",    "a.npy", "--scales", scales, "--in",
+                                           "e2m1", "--arch", "sm100", "--n",      "16"};
+    nlohmann::json result = run_json(line, folder);
+    return result["lost"]["A"];
+  };
+  EXPECT_EQ(lost("nv")["became_zero"], 15);
+  EXPECT_TRUE(lost("mx").is_null()) << "scales of powers of two reach further";
+  values[3 * k] = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(lost("nv")["became_nan"], 16);
+  EXPECT_EQ(lost("mx")["became_nan"], 32);
+}
+
+TEST(Operands, OfFilesWithoutATypeSayWhichThereAre) {
+  TemporaryFolder const folder;
+  write_array(folder, "f32.npy", ElementType::f32, {16, 1, 64}, std::vector<float>(16 * 64, 1));
+  write_array(folder, "f8.npy", ElementType::e4m3, {16, 64}, std::vector<std::uint8_t>(16 * 64));
+  for (auto const& [line, remedy] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"gemm", "--a", "f32.npy"}, "--dtype must be f16, bf16, tf32, e4m3 or e5m2."},
+           {{"gemm", "--b", "f32.npy"}, "--dtype must be f16, bf16, tf32, e4m3 or e5m2."},
+           {{"gemm", "--a", "f8.npy", "--b", "f32.npy"}, "--in-b must be e4m3 or e5m2."},
+           {{"attention", "--q", "f32.npy"}, "--dtype must be f16, bf16 or e4m3."}}) {
+    std::vector<std::string> all = line;
+    for (char const* const more : {"--device", "sim"}) all.push_back(more);
+    Outcome const outcome = run_tool(all, "", folder.path());
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_THAT(outcome.err, HasSubstr(" f32.npy holds f32, which no kernel multiplies; to round "
+                                       "it, " +
+                                       remedy));
+  }
+}
+
+// As a rank of a mixture of experts has them for whose experts no token came.
+TEST(Operands, OfGroupsWithoutRowsGiveAnEmptyD) {
+  TemporaryFolder const folder;
+  auto const run_with = [&](std::vector<std::string> const& options) {
+    std::vector<std::string> line = {"gemm", "--n", "16", "--output", "d.npy"};
+    line.insert(line.end(), options.begin(), options.end());
+    nlohmann::json const result = run_json(line, folder);
+    EXPECT_TRUE(result["within_bound"]);
+    return std::pair(result, io::describe_array((folder / "d.npy").string()).shape);
+  };
+  using Shape = std::vector<std::int64_t>;
+  for (std::vector<std::string> const& options : std::vector<std::vector<std::string>>{
+           {"--groups", "0", "--k", "16"},
+           {"--groups", "0,0", "--grouping", "masked", "--k", "16"},
+           {"--groups", "0,0", "--k", "128", "--scales", "1x128,128x128"},
+           {"--groups", "0,0", "--k", "128", "--scales", "mx", "--arch", "sm100"},
+           {"--groups", "0", "--k", "16", "--beta", "1"}}) {
+    auto const [result, shape] = run_with(options);
+    EXPECT_EQ(shape, (Shape{0, 16}));
+    for (char const* const zero : {"m", "rows", "rows_checked", "flops_per_second"})
+      EXPECT_EQ(result[zero], 0) << zero;
+    EXPECT_FALSE(result["D"].contains("worst")) << result["D"];
+  }
+  auto const [masked, of_masked] =
+      run_with({"--groups", "0,0", "--grouping", "masked", "--m", "3", "--k", "16"});
+  EXPECT_EQ(of_masked, (Shape{6, 16}));
+  EXPECT_EQ(masked["rows"], 0);
+  // Of groups of k, each has a D, of no columns.
+  auto const [by_k, of_k] = run_with({"--groups", "0,0", "--grouping", "k", "--m", "3"});
+  EXPECT_EQ(of_k, (Shape{6, 16}));
+  EXPECT_EQ(by_k["k"], 0);
+  EXPECT_EQ(by_k["rows_checked"], 6);
+  EXPECT_EQ(floats_of(folder, "d.npy"), std::vector<float>(96));
+  Outcome const text = run_tool({"gemm", "--groups", "0", "--n", "16", "--device", "sim"});
+  EXPECT_THAT(text.out, ::testing::AllOf(HasSubstr("D = A B^T: m 0, n 16, k 256, "),
+                                         HasSubstr("\nno rows: nothing to compute or to check\n")));
 }
 
 /// As `gemm --groups` has them: so many groups without rows.
