@@ -510,9 +510,10 @@ void add_gemm_command(Command const& app) {
          "number of products, each of its own matrices (default: as the files have it, else 1)");
   command.add_text(
       "--dtype,--in", o.dtype,
-      "type of A and B: f16, bf16, tf32, e4m3 or e5m2; with --scales mx e4m3, e5m2, e2m3, e3m2 or "
-      "e2m1; with nv e2m1. Files of another type are rounded to it. (Default: that of the files, else "
-      "bf16; with mx e4m3, with nv e2m1)");
+      "type of A and B: f16, bf16, tf32 (not with --groups), e4m3 or e5m2; with --scales of 128 e4m3 or "
+      "e5m2; with mx e4m3, e5m2, e2m3, e3m2 (these two not with --groups) or e2m1; with nv e2m1. Files of "
+      "another type are rounded to it. (Default: that of the files, else bf16; with mx and scales of "
+      "128 e4m3, with nv e2m1)");
   command.add_text(
       "--in-b", o.dtype_b,
       "type of B where it is not A's: of e4m3 and e5m2 the other one; with --scales mx e4m3 beside e5m2, "
@@ -540,8 +541,9 @@ void add_gemm_command(Command const& app) {
           "--scales", o.scales,
           "scales of blocks along k; B is then (n, k). Of fp8, blocks of 128: 1x128,128x128 (a scale "
           "for each row of A, and for 128 columns of B) or 1x128,1x128 (for each column of B). On "
-          "sm_100: mx (ue8m0 for each 32 elements) or nv (ue4m3 for each 16). none: the kernel of "
-          "groups, without scales")
+          "sm_100: mx (ue8m0 for each 32 elements) or nv (ue4m3 for each 16; what files hold is divided "
+          "by a factor of the tensor before). none: the kernel of groups, without scales (default: none, "
+          "but of groups of fp8 on an sm_90 1x128,128x128, with --grouping k 1x128,1x128)")
       .check(one_of({"none", "1x128,128x128", "1x128,1x128", "mx", "nv"}));
   command.add_text(
       "--groups", o.groups,

@@ -217,12 +217,15 @@ TEST(GemmArguments, AreRefusedWithASentenceEach) {
     cases.push_back({"d beside one",
                      with([](G& g) { g.d = at(0x50004); }),
                      {"d is 0x50004, 4 bytes past", name}});
-    cases.push_back(
-        {"lda", with([](G& g) { g.lda = 49; }), {"lda is 49 elements", "multiple of 16", name}});
-    cases.push_back(
-        {"ldb", with([](G& g) { g.ldb = 50; }), {"ldb is 50 elements", "multiple of 16", name}});
-    cases.push_back(
-        {"ldd", with([](G& g) { g.ldd = 61; }), {"ldd is 61 elements", "multiple of 16", name}});
+    cases.push_back({"lda",
+                     with([](G& g) { g.lda = 49; }),
+                     {"lda is 49 elements", "it must be a multiple of", name}});
+    cases.push_back({"ldb",
+                     with([](G& g) { g.ldb = 50; }),
+                     {"ldb is 50 elements", "it must be a multiple of", name}});
+    cases.push_back({"ldd",
+                     with([](G& g) { g.ldd = 61; }),
+                     {"ldd is 61 elements", "it must be a multiple of", name}});
     cases.push_back({"batches",
                      with([](G& g) { g.batch = 2, g.a_batch_stride = 4801; }),
                      {"a_batch_stride is 4801 elements", name}});

@@ -123,13 +123,13 @@ TEST(GroupedGemmCheck, RefusesEachBadArgument) {
     change(g);
     return message_of<argument_error>([&] { check(g, 100); });
   };
-  EXPECT_THAT(scaled([](G& g) { g.block_scale = kNvScale; }), HasSubstr("both be e2m1"));
+  EXPECT_THAT(scaled([](G& g) { g.block_scale = kNvScale; }), HasSubstr("both must be e2m1"));
   EXPECT_THAT(scaled([](G& g) { g.block_scale.block = 64; }), HasSubstr("kMxScale or kNvScale"));
   EXPECT_THAT(scaled([](G& g) { g.block_scale_b = nullptr; }),
               HasSubstr("block_scale_b is a null"));
   EXPECT_THAT(scaled([](G& g) { g.block_scale = {}; }), HasSubstr("block_scale_a is no null"));
   EXPECT_THAT(scaled([](G& g) { g.scales = Scales::rows_by_rows; }), HasSubstr("scales is 1x128"));
-  EXPECT_THAT(scaled([](G& g) { g.in = DType::bf16; }), HasSubstr("each be e4m3 or e5m2"));
+  EXPECT_THAT(scaled([](G& g) { g.in = DType::bf16; }), HasSubstr("each must be e4m3 or e5m2"));
   EXPECT_THAT(scaled([](G& g) { g.in = DType::e2m1, g.in_b = DType::e2m1, g.k = 511; }),
               HasSubstr("k is 511"));
   GroupedGemmArguments by_k = mx;
