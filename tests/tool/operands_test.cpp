@@ -422,6 +422,10 @@ TEST(Operands, OfMaskedGroupsTheirOwnRowsAreChecked) {
   EXPECT_EQ(result["rows"], 204);
   EXPECT_EQ(result["rows_checked"], 204);
   EXPECT_TRUE(result["within_bound"]);
+  std::vector<std::string> const without_m = {"gemm", "--groups", "3,20", "--grouping", "masked",
+                                              "--n",  "8",        "--k",  "8"};
+  EXPECT_EQ(run_json(without_m, folder)["m"], 20);
+  EXPECT_THAT(run_tool({"gemm", "--help"}).out, HasSubstr("with --grouping masked the largest of"));
 }
 
 TEST(Operands, OfFilesBeyondTheMemoryAreRefusedBeforeTheyAreRead) {
