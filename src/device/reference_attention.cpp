@@ -64,7 +64,7 @@ class Sequence {
       queries_ = between(a.cu_seqlens_q[batch + 1] - a.cu_seqlens_q[batch], a.seq_q);
     if (a.cu_seqlens_k != nullptr)
       keys_ = between(a.cu_seqlens_k[batch + 1] - a.cu_seqlens_k[batch], *a.seq_k);
-    if (a.seqused_k != nullptr) old_keys_ = keys_ = between(a.seqused_k[batch], *a.seq_k);
+    if (a.seqused_k != nullptr) old_keys_ = keys_ = between(a.seqused_k[batch], keys_);
     if (a.k_new == nullptr) return;
     std::int64_t new_keys = a.seq_new;
     if (a.cu_seqlens_new != nullptr)

@@ -197,6 +197,17 @@ TEST(AttentionServing, CutsLengthsToTheLargest) {
   EXPECT_EQ(run(machine, p, tables).o, r.o);
 }
 
+// The next sequence's keys are not its own, whatever seqused_k says.
+TEST(AttentionServing, CutsLengthsToThePackedSequence) {
+  ServingProblem const p{
+      .heads = 2, .queries = {2, 2, 2}, .keys = {130, 20, 140}, .packed_k = true, .splits = 2};
+  Machine const machine = test_machine();
+  ServingTables tables(p);
+  ServingResult const r = run(machine, p, tables);
+  tables.seqused_k = {140, 1 << 30, 140};
+  EXPECT_EQ(run(machine, p, tables).o, r.o);
+}
+
 TEST(AttentionServing, FindsAPageThatThereIsNot) {
   ServingProblem const p{.queries = {1}, .keys = {100}, .page_size = 16};
   Machine const machine = Machine::simulated(Arch::sm90);

@@ -68,7 +68,8 @@ constexpr TokenStrides contiguous_tokens(std::int64_t seq, std::int64_t heads,
 /// cu_seqlens_q[b + 1] - 1, seq_q is at least the largest number of them, lse is (heads, total_q),
 /// and the batch strides do not count. cu_seqlens_k is the same of k and v. With seqused_k,
 /// sequence b has seqused_k[b] keys, the first of those that there are; seq_k is at least the
-/// largest number. A longer sequence is cut to seq_q and seq_k.
+/// largest number. A longer sequence is cut to seq_q and seq_k, and with cu_seqlens_k to its own
+/// tokens.
 ///
 /// **Paged keys.** With a page_table, int32 (batch, seq_k / page_size rounded up), k and v are
 /// (pages, page_size, kv_heads, head_dim), their batch strides from page to page, and key j of

@@ -196,18 +196,17 @@ template <auto C> struct SequenceTiles {
     TEGULA_DEVICE void read() {
       AttentionServing const& s = p_.serving;
       q_begin_ = s.q_begin == nullptr ? 0 : ld_global<int>(s.q_begin + batch_);
-      q_length_ = p_.mask.seq_q, k_length_ = p_.mask.seq_k;
+      q_length_ = p_.mask.seq_q;
+      int room = p_.mask.seq_k;  // of keys
       if (s.q_begin != nullptr)
         q_length_ = length_within(ld_global<int>(s.q_begin + batch_ + 1) - q_begin_, p_.mask.seq_q);
+      if (s.k_begin != nullptr)
+        room = length_within(
+            ld_global<int>(s.k_begin + batch_ + 1) - ld_global<int>(s.k_begin + batch_), room);
+      k_length_ = room;
       if (s.k_length != nullptr)
-        k_length_ =
-            length_within(length_within(ld_global<int>(s.k_length + batch_), p_.mask.seq_k) +
-                              new_keys(s.new_keys),
-                          p_.mask.seq_k);
-      else if (s.k_begin != nullptr)
         k_length_ = length_within(
-            ld_global<int>(s.k_begin + batch_ + 1) - ld_global<int>(s.k_begin + batch_),
-            p_.mask.seq_k);
+            length_within(ld_global<int>(s.k_length + batch_), room) + new_keys(s.new_keys), room);
       int const positions = C.consumers * p_.packed.positions;
       blocks_ = (q_length_ + positions - 1) / positions;
       int const all = (k_length_ + C.block_n - 1) / C.block_n,
