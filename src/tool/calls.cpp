@@ -69,6 +69,24 @@ class Arguments {
     return static_cast<int>(value);
   }
 
+  /// How many modes a layout is to have.
+  int rank(int i) const {
+    std::int64_t const value = integer(i);
+    if (value < 1 || value > kMaxLeaves) {
+      refuse(i, fmt::format("a rank is needed, from 1 to {}", kMaxLeaves));
+    }
+    return static_cast<int>(value);
+  }
+
+  /// A plain layout that has indices for values.
+  Layout indices(int i) const {
+    Layout const result = layout(i);
+    if (result.has_axes()) {
+      refuse(i, "a layout of integer strides is needed: the values of this one are coordinates");
+    }
+    return result;
+  }
+
   /// The width of an element in bits.
   int width(int i) const {
     constexpr std::int64_t kWidest = 1 << 16;
@@ -139,7 +157,7 @@ Value pad_or_extend(Arguments const& a, bool at_end) {
       return at_end ? append(layout, mode) : prepend(layout, mode);
     });
   }
-  int const rank = a.mode(1);
+  int const rank = a.rank(1);
   Layout const filler = a.layout(2);
   return a.on_layout(0, [&](Layout const& layout) {
     return at_end ? append(layout, rank, filler) : prepend(layout, rank, filler);
@@ -381,7 +399,8 @@ constexpr Call kCalls[] = {
      [](Arguments const& a) -> Value {
        return integer_value(is_computed_tuple(a) ? size(tuple_mode_of(a)) : size(mode_of(a)));
      }},
-    {"cosize", 1, kAny, "cosize(L [, MODE ...])", "1 + the greatest offset",
+    {"cosize", 1, kAny, "cosize(L [, MODE ...])",
+     "1 + the sum of (extent - 1) |stride|, with a swizzle 1 + the greatest offset",
      [](Arguments const& a) -> Value {
        if (SwizzledLayout const* const swizzled = a.get<SwizzledLayout>(0);
            swizzled != nullptr && a.count() == 1) {
@@ -400,8 +419,9 @@ constexpr Call kCalls[] = {
     {"idx2crd", 2, 3, "idx2crd(INDEX, SHAPE [, STRIDE])",
      "the coordinate of an index; SHAPE may be a layout",
      [](Arguments const& a) -> Value {
-       if (Layout const* const layout = a.get<Layout>(1); layout != nullptr && a.count() == 2) {
-         return {idx2crd(a.integer(0), layout->shape(), layout->stride()), false};
+       if (a.get<Layout>(1) != nullptr && a.count() == 2) {
+         Layout const layout = a.indices(1);
+         return {idx2crd(a.integer(0), layout.shape(), layout.stride()), false};
        }
        return {a.count() == 2 ? idx2crd(a.tuple(0), a.tuple(1))
                               : idx2crd(a.integer(0), a.tuple(1), a.tuple(2)),
@@ -416,7 +436,7 @@ constexpr Call kCalls[] = {
        if (SwizzledLayout const* const swizzled = a.get<SwizzledLayout>(1)) {
          return integer_value((*swizzled)(a.tuple(0)));
        }
-       return integer_value(crd2idx(a.tuple(0), a.layout(1)));
+       return integer_value(crd2idx(a.tuple(0), a.indices(1)));
      }},
 };
 
@@ -427,6 +447,21 @@ Call const* find_call(std::string_view name) {
     }
   }
   return nullptr;
+}
+
+/// The call as it was made.
+std::string form_of(std::string_view name, std::vector<Value> const& arguments) {
+  std::string text;
+  for (Value const& argument : arguments) {
+    text.append(text.empty() ? "" : ", ").append(io::printable(to_text(argument)));
+  }
+  return fmt::format("{}({})", name, text);
+}
+
+layout_error refused(std::string const& sentence) {
+  layout_error error;
+  write_form(error, sentence.c_str());
+  return error;
 }
 
 }  // namespace
@@ -443,12 +478,12 @@ Value evaluate_call(std::string_view name, std::vector<Value> const& arguments) 
   try {
     return call.evaluate(Arguments(name, arguments));
   } catch (layout_error const& error) {
-    // A number on the way that is too large is refused without the call's name.
     std::string_view const sentence = error.what();
-    if (!sentence.starts_with("arithmetic(")) {
+    if (sentence.starts_with(fmt::format("{}(", name))) {
       throw;
     }
-    throw ExpressionError(fmt::format("{}: {}", name, sentence));
+    // What the call is made of refuses operands that nobody wrote: the call comes first.
+    throw refused(fmt::format("{}: {}", form_of(name, arguments), sentence));
   }
 }
 

@@ -121,6 +121,21 @@ TEST(Refusals, ShapesAndModes) {
   EXPECT_NE(sentence([] { append(L("(4,8)"), 1); }).find("more modes"), std::string::npos);
 }
 
+// By the name of the operation that was called, not of what it is made of.
+TEST(Refusals, NameTheOperation) {
+  Layout const a = L("(4,4):(1,4)");
+  Tiler const three = make_tile(4, 4, 4);
+  std::string const why = "((4,4):(1,4), <4:1,4:1,4:1>): the tiler has more modes than the layout";
+  EXPECT_EQ(sentence([&] { zipped_divide(a, three); }), "zipped_divide" + why);
+  EXPECT_EQ(sentence([&] { tiled_divide(a, three); }), "tiled_divide" + why);
+  EXPECT_EQ(sentence([&] { flat_divide(a, three); }), "flat_divide" + why);
+  EXPECT_EQ(sentence([&] { zipped_product(a, three); }), "zipped_product" + why);
+  EXPECT_EQ(sentence([&] { tiled_product(a, three); }), "tiled_product" + why);
+  EXPECT_EQ(sentence([&] { flat_product(a, three); }), "flat_product" + why);
+  EXPECT_EQ(sentence([] { complement(identity_layout(shape(4, 4))); }),
+            "complement((4,4):(1@0,1@1)): the layout's values are coordinates, not integers");
+}
+
 TEST(Refusals, Limits) {
   EXPECT_NE(sentence([] { L("(4611686018427387904,2)"); }).find("2^62"), std::string::npos);
   EXPECT_NE(sentence([] { L("(2,2):(4611686018427387904,4611686018427387904)"); }).find("2^62"),

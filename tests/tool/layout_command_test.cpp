@@ -136,6 +136,8 @@ TEST(LayoutBatch, KnowsEveryCall) {
       {"size((4,(3,6)),1)", 18},
       {"size((4,(3,6)),1,0)", 3},
       {"cosize((4,8):(16,1))", 56},
+      {"cosize((4,2):(-1,8))", 12},
+      {"cosize(Sw<2,0,3> o 8:-1)", 1},
       {"rank((4,(3,6)))", 2},
       {"depth((4,(3,6)))", 2},
       {"depth(7)", 0},
@@ -211,6 +213,28 @@ TEST(LayoutBatch, ErrorsSayWhereAndWhatWasExpected) {
                 return nested;
               }()),
               HasSubstr("nested at most"));
+}
+
+// What a call is made of refuses operands that nobody wrote: the call stands in front.
+TEST(LayoutBatch, RefusalsNameTheCallThatWasMade) {
+  for (auto const& [expression, sentence] :
+       {std::pair("tile_to_shape((4):(2),(12))",
+                  "tile_to_shape((4):(2), (12)): composition((2,2):(1,8), (3):(1)): "),
+        {"zipped_divide((4,4),<4,4,4>)", "zipped_divide((4,4):(1,4), <4:1,4:1,4:1>): the tiler"},
+        {"flat_divide((4,4),<4,4,4>)", "flat_divide((4,4):(1,4), <4:1,4:1,4:1>): the tiler"},
+        {"logical_divide((2,2):(1,8),3)", "logical_divide((2,2):(1,8), 3): composition("},
+        {"complement((4,4):(1@0,1@1))", "complement((4,4):(1@0,1@1)): the layout's values are"},
+        {"complement((4,4):(1@0,1@1),16)", "complement((4,4):(1@0,1@1), 16): the layout's"},
+        {"size((4,8),5)", "size((4,8), 5): "},
+        {"size(with_shape(24:1,(7,4)),3)", "size((7,4):(1,7), 3): "},
+        {"composition(8:100000000000000000,64:1)",
+         "composition(8:100000000000000000, 64:1): arithmetic("}})
+    EXPECT_THAT(error_of(expression), StartsWith(sentence));
+  // A layout of coordinates has no index to give.
+  for (char const* const call : {"crd2idx((1,2),(4,4):(1@0,1@1))", "idx2crd(5,(4,4):(1@0,1@1))"})
+    EXPECT_THAT(error_of(call),
+                AllOf(HasSubstr("argument 2 of "), HasSubstr("is a layout (4,4):(1@0,1@1)"),
+                      HasSubstr("integer strides is needed: the values of this one are")));
 }
 
 TEST(LayoutBatch, ABadLineDoesNotStopTheOthers) {
@@ -370,7 +394,8 @@ TEST(LayoutCommand, RefusesBadInputWithASentenceAndAStatus) {
         {"(2147483648,2147483648,2)", "'(2147483648,2147483648,2)': arithmetic("},
         {"Sw<3,3,3> o 4611686018427387904 o 8:1", "o 4611686018427387904 o 8:1': arithmetic("},
         {"select((2,3),4294967296)", "number of a mode is needed, from 0 to 32"},
-        {"append((2,3),1000000,4:1)", "number of a mode is needed, from 0 to 32"}})
+        {"append((2,3),1000000,4:1)", "a rank is needed, from 1 to 32"},
+        {"prepend((2,3),0,4:1)", "argument 2 of prepend is an integer 0, but a rank is needed"}})
     EXPECT_THAT(run_tool({"layout", expression}).err, HasSubstr(part));
   for (auto const& [option, expression, part] : {std::tuple("--svg", "(1024,1024)", "65536 cells"),
                                                  {"--latex", "(1024,1024)", "65536 cells"},

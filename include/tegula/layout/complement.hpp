@@ -86,6 +86,8 @@ constexpr Layout complement(Layout const& layout, std::int64_t cotarget) {
 
 /// The complement in the layout's own span: cotarget = cosize(filter(layout)), as in CuTe.
 constexpr Layout complement(Layout const& layout) {
+  if (layout.has_axes())
+    refuse("complement", "the layout's values are coordinates, not integers", layout);
   return complement(layout, filter(layout).cosize());
 }
 

@@ -10,13 +10,15 @@ namespace detail {
 
 /// Splits by mode and gathers: ((tile_0, tile_1, ...), (rest_0, rest_1, ..., further modes)). A
 /// mode left alone counts as tile 1:0, rest itself. `split` gives a layout of rank 2, (tile, rest).
+/// `operation` is whose refusal it is.
 template <class Split>
-constexpr Layout zip_split(Split const& split, Layout const& layout, Tiler const& tiler) {
+constexpr Layout zip_split(char const* operation, Split const& split, Layout const& layout,
+                           Tiler const& tiler) {
   if (tiler.is_underscore()) return make_layout(tegula::layout(Tuple(1), Tuple(0)), layout);
   if (!tiler.by_mode()) return split(layout, tiler.layout());
   int const tiled = tiler.rank();
   int const rank = layout.rank();
-  if (tiled > rank) refuse("zipped", "the tiler has more modes than the layout", layout, tiler);
+  if (tiled > rank) refuse(operation, "the tiler has more modes than the layout", layout, tiler);
   Layout tiles;
   Layout rests;
   for (int i = 0; i < rank; ++i) {
@@ -24,7 +26,7 @@ constexpr Layout zip_split(Split const& split, Layout const& layout, Tiler const
       append_mode(rests, layout[i]);
       continue;
     }
-    Layout const both = zip_split(split, layout[i], tiler[i]);
+    Layout const both = zip_split(operation, split, layout[i], tiler[i]);
     append_mode(tiles, both[0]);
     append_mode(rests, both[1]);
   }
@@ -91,23 +93,32 @@ constexpr Layout logical_divide(Layout const& layout, Tiler const& tiler) {
       layout, tiler.rank(), [&](Layout const& m, int i) { return logical_divide(m, tiler[i]); });
 }
 
+namespace detail {
+
+constexpr Layout zip_divide(char const* operation, Layout const& layout, Tiler const& tiler) {
+  return zip_split(
+      operation, [](Layout const& m, Layout const& t) { return logical_divide(m, t); }, layout,
+      tiler);
+}
+
+}  // namespace detail
+
 /// logical_divide, gathered: ((tile_0, tile_1, ...), (rest_0, rest_1, ..., further modes)). Law:
 /// the same offsets as logical_divide, at coordinates regrouped. For a mode left alone (`_`) the
 /// tile is 1:0 and the rest the mode. (CuTe: zipped_divide.)
 constexpr Layout zipped_divide(Layout const& layout, Tiler const& tiler) {
-  return detail::zip_split([](Layout const& m, Layout const& t) { return logical_divide(m, t); },
-                           layout, tiler);
+  return detail::zip_divide("zipped_divide", layout, tiler);
 }
 
 /// zipped_divide with the rests as modes of their own: ((tile_0, tile_1, ...), rest_0,
 /// rest_1, ...).
 constexpr Layout tiled_divide(Layout const& layout, Tiler const& tiler) {
-  return detail::unpack_rest(zipped_divide(layout, tiler));
+  return detail::unpack_rest(detail::zip_divide("tiled_divide", layout, tiler));
 }
 
 /// zipped_divide with all modes side by side: (tile_0, tile_1, ..., rest_0, rest_1, ...).
 constexpr Layout flat_divide(Layout const& layout, Tiler const& tiler) {
-  return detail::unpack_both(zipped_divide(layout, tiler));
+  return detail::unpack_both(detail::zip_divide("flat_divide", layout, tiler));
 }
 
 /// The layout of `shape` over `layout`'s elements in flat order. Law: result(i) == layout(i).

@@ -25,20 +25,29 @@ constexpr Layout logical_product(Layout const& block, Tiler const& tiler) {
       block, tiler.rank(), [&](Layout const& m, int i) { return logical_product(m, tiler[i]); });
 }
 
+namespace detail {
+
+constexpr Layout zip_product(char const* operation, Layout const& block, Tiler const& tiler) {
+  return zip_split(
+      operation, [](Layout const& m, Layout const& t) { return logical_product(m, t); }, block,
+      tiler);
+}
+
+}  // namespace detail
+
 /// logical_product, gathered: ((block_0, block_1, ...), (copies_0, copies_1, ..., further modes)).
 constexpr Layout zipped_product(Layout const& block, Tiler const& tiler) {
-  return detail::zip_split([](Layout const& m, Layout const& t) { return logical_product(m, t); },
-                           block, tiler);
+  return detail::zip_product("zipped_product", block, tiler);
 }
 
 /// zipped_product with the copies as modes of their own.
 constexpr Layout tiled_product(Layout const& block, Tiler const& tiler) {
-  return detail::unpack_rest(zipped_product(block, tiler));
+  return detail::unpack_rest(detail::zip_product("tiled_product", block, tiler));
 }
 
 /// zipped_product with all modes side by side.
 constexpr Layout flat_product(Layout const& block, Tiler const& tiler) {
-  return detail::unpack_both(zipped_product(block, tiler));
+  return detail::unpack_both(detail::zip_product("flat_product", block, tiler));
 }
 
 namespace detail {
@@ -102,7 +111,7 @@ constexpr Layout ordered_layout(Tuple const& shape, Tuple const& order) {
 /// `block` repeated until it has the given shape, over mode 0 first, or in the order that `order`
 /// ranks the modes. Law: each mode of the result has the size of that mode of `shape`, and it is
 /// blocked_product(block, ordered_layout(shape / block's shape, order)). Refused where a mode of
-/// the block does not divide that of the shape. (CuTe: tile_to_shape.)
+/// the block does not divide that of the shape, and where that product is. (CuTe: tile_to_shape.)
 constexpr Layout tile_to_shape(Layout const& block, Tuple const& shape, Tuple const& order) {
   if (block.rank() > shape.rank())
     refuse("tile_to_shape", "the block has more modes than the shape", block, shape);
