@@ -129,16 +129,20 @@ class AttentionChecker : Checker {
     auto const any = [&](std::int64_t dim, int up_to) {
       return dim >= unit && dim <= up_to && dim % unit == 0;
     };
-    for (auto const& [name, dim, up_to] :
-         {std::tuple("head_dim", a_.head_dim, most), {"head_dim_v", *a_.head_dim_v, most_v}}) {
+    bool const beyond = most < 256 && bits(a_.dtype) == 16;
+    for (auto const& [name, dim, up_to, other] :
+         {std::tuple("head_dim", a_.head_dim, most, "head_dim_v"),
+          {"head_dim_v", *a_.head_dim_v, most_v, "head_dim"}}) {
       bool const of_sm80 =
-          most < 256 && std::find(kHeadDims.begin(), kHeadDims.end(), dim) != kHeadDims.end();
-      if (!any(dim, up_to) && !of_sm80)
-        refuse_argument("attention: {} is {}; {} are computed (pad with zeros to the next).", name,
-                        dim,
-                        up_to == 0 ? "32, 64, 96, 128 and 256"
-                                   : fmt::format("multiples of {0} from {0} to {1}{2}", unit, up_to,
-                                                 up_to < 256 ? " and 256" : ""));
+          beyond && std::find(kHeadDims.begin(), kHeadDims.end(), dim) != kHeadDims.end();
+      if (any(dim, up_to) || of_sm80) continue;
+      std::string const computed =
+          up_to == 0 ? "32, 64, 96, 128 and 256"
+                     : fmt::format("multiples of {0} from {0} to {1}", unit, up_to);
+      refuse_argument(
+          "attention: {} is {}; {} are computed{}{} (pad with zeros to the next).", name, dim,
+          computed, up_to < 256 ? fmt::format(" on an sm_{}", compute_capability) : "",
+          beyond && up_to > 0 ? fmt::format(", and 256 where {} is 256, too", other) : "");
     }
     if (*a_.head_dim_v != a_.head_dim && (!any(a_.head_dim, most) || !any(*a_.head_dim_v, most_v)))
       refuse_argument(

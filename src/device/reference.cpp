@@ -99,6 +99,8 @@ Comparison compare(std::vector<double> const& results, Values const& reference, 
   c.elements = static_cast<std::int64_t>(results.size());
   for (std::size_t i = 0; i < results.size(); ++i) {
     double const result = results[i], value = reference.value[i], bound = reference.bound[i];
+    c.unbounded += std::isfinite(value) && std::isinf(bound);
+    c.not_finite += std::isfinite(value) && !std::isfinite(result);
     double error = 0, ratio = 0;
     if (std::isnan(value) || std::isnan(result)) {
       bool const right =
@@ -120,6 +122,8 @@ Comparison compare(std::vector<double> const& results, Values const& reference, 
 
 void Comparison::add(Comparison const& other, std::int64_t offset) {
   elements += other.elements;
+  unbounded += other.unbounded;
+  not_finite += other.not_finite;
   max_error = std::max(max_error, other.max_error);
   if (other.worst >= 0 && (worst < 0 || other.max_ratio > max_ratio)) {
     max_ratio = other.max_ratio;

@@ -26,10 +26,10 @@ against float64, within a bound derived from the arithmetic. A result beyond it,
 with 1.
 
 The place of query i is key i + seq_k - seq_q. --causal hides the keys behind it, a window those further from it.
-Of the three kernels, attention_sm80 has head dims of 32, 64, 96, 128 and 256, equal for K and V, with --causal or
-without, but no windows, softcap, sinks, lengths or pages. attention_sm90, on an sm_90, has everything; of --dtype e4m3 head dims are
-multiples of 16. attention_sm100, on an sm_100, has head dims up to 192 (of V 128), lengths and pages, but not keys in
-parts. --explain shows which is chosen and why.
+Of the three kernels, attention_sm80 has f16 and bf16, head dims of 32, 64, 96, 128 and 256, equal for K and V, with
+--causal or without, but no windows, softcap, sinks, lengths or pages. attention_sm90, on an sm_90, has everything; of
+--dtype e4m3 head dims are multiples of 16. attention_sm100, on an sm_100, has all that but head dims above 192 (of V
+128) and keys in parts. --explain shows which is chosen and why.
 
 Examples:
   tegula attention --seq-q 128 --heads 2 --head-dim 64
@@ -73,32 +73,23 @@ AttentionArguments before_allocation(AttentionProblem const& p, AttentionOptions
   auto const number = [](auto const& value) { return value ? fmt::format("{}", *value) : ""; };
   SequenceOptions const& s = o.sequences;
   std::string const page_size = s.page_size == 0 ? "" : std::to_string(s.page_size);
-  // Queries that nobody counts are as many as keys.
-  char const* const keys = o.seq_q.value == 0 && !s.lengths_q ? "seq_q" : "seq_k";
-  std::vector<Said> all = {
-      said("dtype", "--dtype", o.dtype),
-      said("out", "--out-type", o.out_type),
-      said("seq_q", "--lengths-q", s.lengths_q),
-      said("seq_k", "--lengths-k", s.lengths_k),
-      said("seq_k", "--append", s.append),
-      said(keys, "--seq-k", o.seq_k.value == 0 ? "" : std::to_string(o.seq_k.value)),
-      said(keys, "--lengths-k", s.lengths_k),
-      said(keys, "--append", s.append),
-      said("seq_new", "--append", s.append),
-      said("page_size", "--page-size", page_size),
-      said("page_table", "--page-size", page_size),
-      said("scale", "--scale", number(o.scale)),
-      said("softcap", "--softcap", number(o.softcap)),
-      said("window_left", "--window-left", number(o.window_left)),
-      said("window_right", "--window-right", number(o.window_right)),
-      said("splits", "--splits", number(o.splits)),
-      said("q_descale", "--q-descale", o.q_descale),
-      said("k_descale", "--k-descale", o.k_descale),
-      said("v_descale", "--v-descale", o.v_descale),
-      said("sink", "--sink", o.sink),
-      said("exponential", "--exponential", o.exponential),
-      {"precise", o.fast_sums ? "--fast-sums" : ""},
-      {"causal", o.causal ? "--causal" : ""}};
+  std::vector<Said> all = {said("dtype", "--dtype", o.dtype),
+                           said("out", "--out-type", o.out_type),
+                           said("seq_new", "--append", s.append),
+                           said("page_size", "--page-size", page_size),
+                           said("page_table", "--page-size", page_size),
+                           said("scale", "--scale", number(o.scale)),
+                           said("softcap", "--softcap", number(o.softcap)),
+                           said("window_left", "--window-left", number(o.window_left)),
+                           said("window_right", "--window-right", number(o.window_right)),
+                           said("splits", "--splits", number(o.splits)),
+                           said("q_descale", "--q-descale", o.q_descale),
+                           said("k_descale", "--k-descale", o.k_descale),
+                           said("v_descale", "--v-descale", o.v_descale),
+                           said("sink", "--sink", o.sink),
+                           said("exponential", "--exponential", o.exponential),
+                           {"precise", o.fast_sums ? "--fast-sums" : ""},
+                           {"causal", o.causal ? "--causal" : ""}};
   if (!o.dtype) {
     for (auto const& [option, file] : {std::pair("--q", &o.q), {"--k", &o.k}, {"--v", &o.v}})
       all.push_back(said("dtype", option, *file));
@@ -378,7 +369,7 @@ void add_attention_command(Command const& app) {
   command.add_text("--out-type", o.out_type,
                    "type of O: f16 or bf16 (default: --dtype; bf16 where that is e4m3)");
   command.add_option("--scale", o.scale, "factor of Q K^T (default: 1 / sqrt(head_dim))")
-      .check(positive_number());
+      .check(power_of_two_range(126));
   command.add_flag("--causal", o.causal,
                    "query i sees the keys up to i + seq_k - seq_q, which is its place");
   auto const window = [&](char const* name, std::optional<int>& keys, char const* text) {
@@ -395,7 +386,7 @@ void add_attention_command(Command const& app) {
   command
       .add_option("--softcap", o.softcap,
                   "make a score s softcap tanh(s / softcap) (default: no cap)")
-      .check(positive_number());
+      .check(power_of_two_range(60));
   command
       .add_option(
           "--sink", o.sink,

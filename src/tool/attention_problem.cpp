@@ -50,13 +50,18 @@ Sequences::Lengths lengths(AttentionOptions& o) {
        {std::tuple{"--lengths-q", &o.sequences.lengths_q, &lengths.queries, &o.seq_q},
         std::tuple{"--lengths-k", &o.sequences.lengths_k, &lengths.keys, &o.seq_k}}) {
     if (!*text) continue;
-    *values = parse_lengths(option, **text);
+    // New keys may be the first of every sequence.
+    bool const may_be_empty = values == &lengths.keys && !lengths.new_keys.empty();
+    *values = parse_lengths(option, **text, may_be_empty ? 0 : 1);
     agree(o.batch, static_cast<std::int64_t>(values->size()), option, **text);
     auto all = *values;
-    if (values == &lengths.keys && all.size() == lengths.new_keys.size())
+    std::string by = fmt::format("{} {}", option, io::printable(**text));
+    if (values == &lengths.keys && all.size() == lengths.new_keys.size()) {
       for (std::size_t i = 0; i < all.size(); ++i) all[i] += lengths.new_keys[i];
+      by += fmt::format(" --append {}", io::printable(*o.sequences.append));
+    }
     std::int64_t const most = *std::max_element(all.begin(), all.end());
-    seq->otherwise(most);
+    if (seq->value == 0) *seq = {seq->name, by, most};
     if (seq->value < most)
       throw argument_error(fmt::format("{} has {}, and {} is {}; that must be at least as large.",
                                        option, most, seq->said_by, seq->value));
@@ -64,31 +69,58 @@ Sequences::Lengths lengths(AttentionOptions& o) {
   return lengths;
 }
 
-/// The factors of Q and K are part of the softmax's scale, which is above 0.
-void require_positive(char const* option, std::string const& file, Operand const& factors) {
-  for (std::int64_t i = 0; i < factors.size(); ++i) {
-    double const factor = reference::element(factors.data.data(), factors.type, i);
-    if (!(factor > 0) || !std::isfinite(factor))
-      throw argument_error(fmt::format(
-          "{} {} holds {} at ({}, {}); every factor must be finite and above 0.", option,
-          io::printable(file), factor, i / factors.shape[1], i % factors.shape[1]));
+/// Refuses a file with a number that `accepts` does not; `must_be` says what it does.
+void require_each(char const* option, std::string const& file, Operand const& numbers,
+                  bool (*accepts)(double), char const* must_be) {
+  for (std::int64_t i = 0; i < numbers.size(); ++i) {
+    double const number = reference::element(numbers.data.data(), numbers.type, i);
+    if (accepts(number)) continue;
+    std::string const place =
+        numbers.shape.size() == 1
+            ? std::to_string(i)
+            : fmt::format("{}, {}", i / numbers.shape[1], i % numbers.shape[1]);
+    throw argument_error(fmt::format("{} {} holds {} at ({}); {}.", option, io::printable(file),
+                                     number, place, must_be));
   }
+}
+
+bool is_finite(double number) { return std::isfinite(number); }
+bool is_finite_above_zero(double number) { return std::isfinite(number) && number > 0; }
+/// A sink of -inf is none.
+bool is_score(double number) { return std::isfinite(number) || (std::isinf(number) && number < 0); }
+
+/// Who said an extent: for one that was left out, who said the one that it follows.
+void say_what_follows(std::vector<Said>& extents, Extent const& extent, Extent const& other) {
+  Said const of_other = said(other);
+  if (extent.value == 0 && !of_other.text.empty()) extents.push_back({extent.name, of_other.text});
 }
 
 }  // namespace
 
 AttentionProblem read_problem(AttentionOptions o) {
-  std::optional<DType> type;
   std::vector<DType> const types = {DType::f16, DType::bf16, DType::e4m3};
   std::string const remedy = "--dtype must be " + list_of(types);
+  std::optional<DType> type;  // of --dtype, to which files are rounded, else of the first file
   if (o.dtype) type = parse_dtype("--dtype", *o.dtype, types);
   if (o.q.empty() && o.k.empty() && o.v.empty() && !type) type = DType::bf16;
+  std::string first;  // option and file that said the type
+  auto const read = [&](char const* option, std::string const& file) {
+    Operand operand = read_operand(option, file, o.dtype ? type : std::nullopt, 3, 4, remedy);
+    std::string const named = fmt::format("{} {}", option, io::printable(file));
+    if (type && operand.type != *type)
+      throw argument_error(fmt::format(
+          "{} holds {} and {} {}; all must hold one type, or --dtype say the one that they are "
+          "rounded to.",
+          first, to_string(*type), named, to_string(operand.type)));
+    if (first.empty()) first = named;
+    type = operand.type;
+    return operand;
+  };
   bool const heads_first = o.layout == "bhsd";
 
   std::optional<Operand> q, k, v, sink;
   if (!o.q.empty()) {
-    q = read_operand("--q", o.q, type, 3, 4, remedy);
-    type = q->type;
+    q = read("--q", o.q);
     Axes const a = axes(*q, heads_first);
     agree(o.batch, a.batch, "--q", o.q);
     agree(o.seq_q, a.seq, "--q", o.q);
@@ -98,8 +130,7 @@ AttentionProblem read_problem(AttentionOptions o) {
   for (auto const& [option, file, operand, dim] :
        {std::tuple{"--k", &o.k, &k, &o.head_dim}, std::tuple{"--v", &o.v, &v, &o.head_dim_v}}) {
     if (file->empty()) continue;
-    *operand = read_operand(option, *file, type, 3, 4, remedy);
-    type = (*operand)->type;
+    *operand = read(option, *file);
     Axes const a = axes(**operand, heads_first);
     agree(o.batch, a.batch, option, *file);
     agree(o.seq_k, a.seq, option, *file);
@@ -109,6 +140,7 @@ AttentionProblem read_problem(AttentionOptions o) {
   if (!o.sink.empty()) {
     sink = read_operand("--sink", o.sink, DType::f32, 1, 1);
     agree(o.heads, sink->shape[0], "--sink", o.sink);
+    require_each("--sink", o.sink, *sink, is_score, "every sink must be finite, or -inf for none");
   }
   std::optional<Operand> factors[3];
   for (auto const& [option, file, operand] : {std::tuple{"--q-descale", &o.q_descale, &factors[0]},
@@ -118,14 +150,23 @@ AttentionProblem read_problem(AttentionOptions o) {
     *operand = read_operand(option, *file, DType::f32, 2, 2);
     agree(o.batch, (*operand)->shape[0], option, *file);
     agree(o.kv_heads, (*operand)->shape[1], option, *file);
-    if (operand != &factors[2]) require_positive(option, *file, **operand);
+    // Those of Q and K are part of the softmax's scale, which is above 0.
+    if (operand == &factors[2])
+      require_each(option, *file, **operand, is_finite, "every factor must be finite");
+    else
+      require_each(option, *file, **operand, is_finite_above_zero,
+                   "every factor must be finite and above 0");
   }
   std::optional<DType> out;
   if (o.out_type) out = parse_dtype("--out-type", *o.out_type, {DType::f16, DType::bf16});
   Sequences::Lengths const of_sequences = lengths(o);
-  std::vector<Said> const extents = {said(o.batch),     said(o.heads), said(o.kv_heads),
-                                     said(o.seq_q),     said(o.seq_k), said(o.head_dim),
-                                     said(o.head_dim_v)};
+  std::vector<Said> extents = {said(o.batch), said(o.heads),    said(o.kv_heads),  said(o.seq_q),
+                               said(o.seq_k), said(o.head_dim), said(o.head_dim_v)};
+  for (auto const& [one, other] :
+       {std::pair(&o.heads, &o.kv_heads), {&o.seq_q, &o.seq_k}, {&o.head_dim, &o.head_dim_v}}) {
+    say_what_follows(extents, *one, *other);
+    say_what_follows(extents, *other, *one);
+  }
   o.batch.otherwise(1);
   o.heads.otherwise(o.kv_heads.value > 0 ? o.kv_heads.value : 1);
   o.kv_heads.otherwise(o.heads.value);

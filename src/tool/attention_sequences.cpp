@@ -40,12 +40,13 @@ Accepted page_size() {
           "16,32,64,128,256,.."};
 }
 
-std::vector<std::int64_t> parse_lengths(char const* option, std::string const& text) {
-  if (auto const lengths = read_list(text, 1, kMaxExtent)) return *lengths;
+std::vector<std::int64_t> parse_lengths(char const* option, std::string const& text,
+                                        std::int64_t least) {
+  if (auto const lengths = read_list(text, least, kMaxExtent)) return *lengths;
   throw argument_error(
-      fmt::format("{} is {}; it must be lengths separated by commas, as 130,0,5, at least 1 and "
+      fmt::format("{} is {}; it must be lengths separated by commas, as 130,0,5, at least {} and "
                   "at most {} in all.",
-                  option, io::in_quotes(text), kMaxExtent));
+                  option, io::in_quotes(text), least, kMaxExtent));
 }
 
 Sequences::Sequences(Lengths const& lengths, std::int64_t batch, std::int64_t seq_k, int page_size,

@@ -26,8 +26,9 @@ struct SequenceOptions {
 Accepted page_size();
 
 /// The lengths in an option's text. Throws argument_error for what is no list of numbers from 0 to
-/// kMaxExtent, separated by commas, with at least one that is not 0.
-std::vector<std::int64_t> parse_lengths(char const* option, std::string const& text);
+/// kMaxExtent, separated by commas, of `least` to kMaxExtent in all.
+std::vector<std::int64_t> parse_lengths(char const* option, std::string const& text,
+                                        std::int64_t least = 1);
 
 /// Tables of lengths and pages in host memory.
 class Sequences {

@@ -517,8 +517,8 @@ void add_gemm_command(Command const& app) {
   command.add_text(
       "--in-b", o.dtype_b,
       "type of B where it is not A's: of e4m3 and e5m2 the other one; with --scales mx e4m3 beside e5m2, "
-      "and beside e4m3 any of its types (default: A's; beside A of fp8 that of B's file; with --scales "
-      "or --groups beside e5m2 e4m3)");
+      "and beside e4m3 any of its types (default: --dtype, else that of B's file, else A's; with "
+      "--scales or --groups beside e5m2 e4m3)");
   command.add_text(
       "--out-type,--out", o.out_type,
       "type of D, C and bias: f16, bf16 or f32 (default: A's; f32 where A is tf32, bf16 where it "

@@ -140,7 +140,6 @@ GemmProblem read_problem(GemmOptions o, Machine const& machine) {
     auto const type = scaled ? DType::f32 : in;
     a = o.trans_a ? matrices("--a", o.a, type, o.k, o.m) : matrices("--a", o.a, type, o.m, o.k);
     if (!scaled) in = a->type;
-    if (!in_b && bits(*in) != 8) in_b = in;  // beside an fp8 A, B stays what its file holds
   }
   if (!o.b.empty()) {
     auto const type = scaled ? DType::f32 : in_b;

@@ -142,9 +142,31 @@ void Verdict::tell_losses(char const* operand, DType type, Losses const& lost) {
       fmt::format("{} lost values when it was rounded to {}: {}", operand, to_string(type), text));
 }
 
+namespace {
+
+/// What a comparison that is within its bounds does not say: where there are none, and where
+/// numbers are missing.
+std::string beyond_bounds(reference::Comparison const& c) {
+  std::string text;
+  if (c.unbounded > 0)
+    text += fmt::format(
+        "; {} no bound, for numbers on the way to them may be beyond what their types hold",
+        c.unbounded == 1 ? "1 result has" : fmt::format("{} results have", c.unbounded));
+  if (c.not_finite > 0)
+    text += fmt::format(
+        "; {} NaN or infinite, and finite in float64",
+        c.not_finite == 1 ? "1 result is" : fmt::format("{} results are", c.not_finite));
+  return text;
+}
+
+}  // namespace
+
 void print_verdict(Verdict const& v, Machine const& machine, bool json, bool lines) {
-  bool within = true;
-  for (auto const& part : v.parts) within = within && part.comparison.within();
+  bool within = true, bounded = true;
+  for (auto const& part : v.parts) {
+    within = within && part.comparison.within();
+    bounded = bounded && part.comparison.unbounded == 0;
+  }
   auto const report = machine.last_report();
   double const rate = v.milliseconds > 0 ? 2 * v.multiply_adds / (v.milliseconds * 1e-3) : 0;
 
@@ -162,7 +184,9 @@ void print_verdict(Verdict const& v, Machine const& machine, bool json, bool lin
       };
       ordered_json& of_part = out[part.name];
       of_part = {{"max_error", finite(part.comparison.max_error)},
-                 {"max_error_over_bound", finite(part.comparison.max_ratio)}};
+                 {"max_error_over_bound", finite(part.comparison.max_ratio)},
+                 {"without_bound", part.comparison.unbounded},
+                 {"not_finite", part.comparison.not_finite}};
       if (v.rows_checked == 0) continue;
       of_part["worst"] = part.worst;
       of_part["worst_result"] = finite(part.comparison.worst_result);
@@ -180,9 +204,9 @@ void print_verdict(Verdict const& v, Machine const& machine, bool json, bool lin
     for (auto const& part : v.parts)
       if (v.rows_checked > 0)
         print(
-            "{}: error at most {:.3g}, {:.2f} of its bound at {} ({} of {} checked against float64)\n",
+            "{}: error at most {:.3g}, {:.2f} of its bound at {} ({} of {} checked against float64){}\n",
             part.name, part.comparison.max_error, part.comparison.max_ratio, part.worst,
-            v.rows_checked, io::counted(v.rows, "row"));
+            v.rows_checked, io::counted(v.rows, "row"), beyond_bounds(part.comparison));
     if (report) {
       sim::LineCounters const& t = report->total;
       print(
@@ -203,7 +227,9 @@ void print_verdict(Verdict const& v, Machine const& machine, bool json, bool lin
     }
     for (std::string const& note : v.notes) print("{}\n", note);
     if (!v.output.empty()) print("written to {}\n", v.output);
-    print("{}\n", within ? "within bounds" : "WRONG: beyond the bound");
+    print("{}\n", !within    ? "WRONG: beyond the bound"
+                  : !bounded ? "within bounds where there are any"
+                             : "within bounds");
   }
   if (!within) throw reported_failure();
 }

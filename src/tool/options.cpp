@@ -68,13 +68,15 @@ Accepted real_number() {
       "NUMBER"};
 }
 
-Accepted positive_number() {
-  return Accepted{[](std::string const& text) {
-                    if (real(text).value_or(0) > 0) return std::string();
-                    return fmt::format("{} is not a finite number above 0 that f32 holds",
-                                       in_quotes(text));
-                  },
-                  "NUMBER > 0"};
+Accepted power_of_two_range(int power) {
+  return Accepted{
+      [power](std::string const& text) {
+        auto const value = real(text);
+        if (value && *value >= std::ldexp(1.0f, -power) && *value <= std::ldexp(1.0f, power))
+          return std::string();
+        return fmt::format("{} is not a number from 2^-{} to 2^{}", in_quotes(text), power, power);
+      },
+      fmt::format("2^-{}..2^{}", power, power)};
 }
 
 Accepted not_empty(std::string const& what) {

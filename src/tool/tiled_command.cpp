@@ -1,9 +1,11 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstdint>
 #include <limits>
 #include <memory>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -120,15 +122,17 @@ constexpr DType kElementTypes[] = {DType::f64,  DType::f32,  DType::tf32, DType:
 /// The width of an element given by name (f16) or by its bits (16).
 int element_bits(std::string const& type) {
   std::string names;
+  std::set<int> widths;
   for (DType const candidate : kElementTypes) {
     if (type == to_string(candidate) || type == std::to_string(bits(candidate))) {
       return bits(candidate);
     }
     names.append(names.empty() ? "" : ", ").append(to_string(candidate));
+    widths.insert(bits(candidate));
   }
   throw std::invalid_argument(
-      fmt::format("--type: there is no element type {}; it is one of {}, or a width in bits",
-                  io::in_quotes(type), names));
+      fmt::format("--type: there is no element type {}; it is one of {}, or its width in bits: {}",
+                  io::in_quotes(type), names, fmt::join(widths, ", ")));
 }
 
 std::string asked(CopyOptions const& options) {

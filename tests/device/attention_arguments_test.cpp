@@ -434,6 +434,37 @@ TEST(AttentionArguments, AreRefusedWhereOnlyHopperComputesThem) {
               HasSubstr("seqused_k is given and the machine is sm_80"));
 }
 
+// A dimension that is refused alone says what would be computed beside which other one.
+TEST(AttentionArguments, HeadDimsOfBlackwellAreThoseOfItsKernelOrOfSm80) {
+  auto const check_dims = [](DType type, int dim, int dim_v) {
+    check(AttentionArguments{.dtype = type,
+                             .q = at(std::uintptr_t{1} << 44),
+                             .k = at(std::uintptr_t{2} << 44),
+                             .v = at(std::uintptr_t{3} << 44),
+                             .o = at(std::uintptr_t{4} << 44),
+                             .heads = 1,
+                             .seq_q = 16,
+                             .head_dim = dim,
+                             .head_dim_v = dim_v},
+          100);
+  };
+  auto const refusal = [&](DType type, int dim, int dim_v) {
+    return message_of<argument_error>([&] { check_dims(type, dim, dim_v); });
+  };
+  EXPECT_THAT(refusal(DType::f16, 160, 160),
+              HasSubstr("head_dim_v is 160; multiples of 8 from 8 to 128 are computed on an "
+                        "sm_100, and 256 where head_dim is 256, too (pad with zeros"));
+  EXPECT_THAT(refusal(DType::f16, 200, 64),
+              HasSubstr("head_dim is 200; multiples of 8 from 8 to 192 are computed on an sm_100, "
+                        "and 256 where head_dim_v is 256, too"));
+  EXPECT_THAT(refusal(DType::f16, 192, 256), HasSubstr("must be equal where one is 256"));
+  EXPECT_THAT(refusal(DType::e4m3, 256, 256),
+              HasSubstr("head_dim is 256; multiples of 16 from 16 to 192 are computed on an sm_100 "
+                        "(pad"));
+  for (auto const& [dim, dim_v] : {std::pair(192, 128), {256, 256}, {8, 128}})
+    EXPECT_NO_THROW(check_dims(DType::f16, dim, dim_v)) << dim;
+}
+
 TEST(AttentionArguments, AreRefusedOnAnOldArchitecture) {
   EXPECT_THAT(message_of<argument_error>([] { check(attention(), 75); }),
               AllOf(HasSubstr("sm_75"), HasSubstr("sm_80 or later")));

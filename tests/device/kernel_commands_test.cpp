@@ -216,7 +216,23 @@ TEST(KernelCommands, AnswerBadInputWithASentence) {
   expect_refused("attention --fast-sums", "--fast-sums: attention: precise is false");
   expect_refused("attention --dtype e4m3 --exponential polynomial",
                  "--dtype e4m3 --exponential polynomial: attention: exponential is polynomial");
-  expect_refused("attention --softcap 1e38", "--softcap 1e+38: attention: softcap is 1e+38");
+  // The limits of the options are those of the kernels.
+  for (std::string const wrong : {"0", "-1", "nan", "1.1e-38", "1e38", "1e-46", "1e39"})
+    expect_refused("attention --scale " + wrong,
+                   "--scale: '" + wrong + "' is not a number from 2^-126 to 2^126");
+  for (std::string const wrong : {"0", "8e-19", "1.2e18"})
+    expect_refused("attention --softcap " + wrong,
+                   "--softcap: '" + wrong + "' is not a number from 2^-60 to 2^60");
+  for (std::string const right : {"--scale 1.1754944e-38", "--scale 8.507059e37",
+                                  "--softcap 8.673618e-19", "--softcap 1.1529215e18"})
+    EXPECT_EQ(run("attention --explain --device sim " + right).status, 0) << right;
+  // What was left out is named by what it follows.
+  expect_refused("attention --arch sm100 --head-dim 160",
+                 "--head-dim 160: attention: head_dim_v is 160; multiples of 8 from 8 to 128");
+  expect_refused("attention --arch sm80 --head-dim-v 40",
+                 "--head-dim-v 40: attention: head_dim is 40; 32, 64, 96, 128 and 256 are");
+  expect_refused("attention --append 1073740800 --lengths-k 1 --seq-q 1",
+                 "--lengths-k 1 --append 1073740800: attention: seq_k is 1073740801");
   expect_refused("attention --page-size 16 --arch sm80", "--page-size 16: attention: page_table");
   expect_refused("attention --append 1073740800 --lengths-k 1",
                  "--lengths-k 1 --append 1073740800: attention: seq_q is 1073740801");

@@ -462,6 +462,18 @@ TEST(ReferenceComparison, TakesAnythingForAFiniteValueWithoutABound) {
   EXPECT_FALSE(reference::compare({1, kNaN}, values, 65504).within());
 }
 
+TEST(ReferenceComparison, CountsWhatHasNoBoundAndWhatIsNotFinite) {
+  // Any result; two right ones, of which one has overflowed; infinite by right; a wrong one.
+  reference::Values const values = {{1, 2, 3, 70000, kInf, 5}, {kInf, kInf, 0.1, 4, kInf, 0.1}};
+  auto all = reference::compare({kNaN, 2, 3, kInf, kInf, -kInf}, values, 65504);
+  EXPECT_EQ(all.unbounded, 2);
+  EXPECT_EQ(all.not_finite, 3);
+  EXPECT_FALSE(all.within());
+  all.add(reference::compare({kInf}, {{1}, {kInf}}, 65504), 6);
+  EXPECT_EQ(all.unbounded, 3);
+  EXPECT_EQ(all.not_finite, 4);
+}
+
 TEST(ReferenceRows, AreSpreadFromFirstToLast) {
   EXPECT_EQ(reference::some_rows(3, 10), (std::vector<std::int64_t>{0, 1, 2}));
   EXPECT_EQ(reference::some_rows(101, 3), (std::vector<std::int64_t>{0, 50, 100}));

@@ -205,6 +205,15 @@ TEST(TiledCopyCommand, MatchesAnOperandOfATiledMma) {
   EXPECT_EQ(store["tile"], json({16, 8}));
 }
 
+TEST(TiledCopyCommand, SaysWhichWidthsAnElementHas) {
+  for (char const* const type : {"3", "0", "128"}) {
+    Outcome const outcome = run_tool(
+        {"tiled-copy", "--atom", "UniversalCopy<uint32_t>", "--type", type, "--threads", "(4,2)"});
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_THAT(outcome.err, HasSubstr("or its width in bits: 1, 4, 8, 16, 32, 64\n"));
+  }
+}
+
 TEST(TiledCommands, RefuseWhatDoesNotFitWithASentence) {
   auto const refusal = [](std::vector<std::string> const& arguments) {
     Outcome const outcome = run_tool(arguments);

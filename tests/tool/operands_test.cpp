@@ -39,6 +39,14 @@ void write_array(TemporaryFolder const& folder, std::string const& name, Element
   io::write_array((folder / name).string(), io::array_of(type, shape, values));
 }
 
+/// Numbers in [-1, 1), and none of them small.
+std::vector<float> spread(std::size_t count, float largest) {
+  std::vector<float> values(count);
+  for (std::size_t i = 0; i < count; ++i)
+    values[i] = largest * (0.25f + static_cast<float>(i * 37 % 64) / 86) * (i % 3 == 0 ? -1 : 1);
+  return values;
+}
+
 TEST(Operands, OfDoublesAreRoundedOnce) {
   TemporaryFolder const folder;
   // Rounded to f32 first, the second and third would be ties, which go to the even 1 and 1 + 2^-9.
@@ -135,12 +143,123 @@ TEST(Operands, FactorsOfQAndKAreAboveZero) {
   }
 }
 
-/// Numbers in [-1, 1), and none of them small.
-std::vector<float> spread(std::size_t count, float largest) {
-  std::vector<float> values(count);
-  for (std::size_t i = 0; i < count; ++i)
-    values[i] = largest * (0.25f + static_cast<float>(i * 37 % 64) / 86) * (i % 3 == 0 ? -1 : 1);
-  return values;
+TEST(Operands, FactorsOfVAreFiniteAndSinksFiniteOrNone) {
+  TemporaryFolder const folder;
+  float const infinity = std::numeric_limits<float>::infinity(), nan = infinity - infinity;
+  auto const outcome = [&](std::vector<std::string> const& options) {
+    return run_tool(
+        Words{"attention", "--heads", "2", "--seq-q", "16", "--device", "sim"} + options, "",
+        folder.path());
+  };
+  for (float const factor : {nan, infinity, -infinity}) {
+    write_array(folder, "v.npy", ElementType::f32, {1, 2}, std::vector<float>{1, factor});
+    Outcome const refused = outcome({"--dtype", "e4m3", "--v-descale", "v.npy"});
+    EXPECT_EQ(refused.status, 1) << factor;
+    EXPECT_THAT(refused.err,
+                ::testing::AllOf(HasSubstr("--v-descale v.npy holds "),
+                                 HasSubstr("at (0, 1); every factor must be finite.")));
+  }
+  for (float const sink : {nan, infinity}) {
+    write_array(folder, "s.npy", ElementType::f32, {2}, std::vector<float>{0, sink});
+    Outcome const refused = outcome({"--sink", "s.npy"});
+    EXPECT_EQ(refused.status, 1) << sink;
+    EXPECT_THAT(refused.err,
+                ::testing::AllOf(HasSubstr("--sink s.npy holds "),
+                                 HasSubstr("at (1); every sink must be finite, or -inf")));
+  }
+  write_array(folder, "v.npy", ElementType::f32, {1, 2}, std::vector<float>{0, -2});
+  write_array(folder, "s.npy", ElementType::f32, {2}, std::vector<float>{-infinity, -3});
+  EXPECT_EQ(outcome({"--dtype", "e4m3", "--v-descale", "v.npy", "--sink", "s.npy"}).status, 0);
+}
+
+TEST(Operands, OfFilesAreOfOneTypeOrRoundedToOneThatIsSaid) {
+  TemporaryFolder const folder;
+  constexpr std::size_t size = 16 * 64;
+  auto const numbers = spread(size, 1);
+  std::vector<std::uint16_t> f16(size), bf16(size);
+  std::vector<std::uint8_t> e4m3(size);
+  for (std::size_t i = 0; i < size; ++i) {
+    f16[i] = to_half(numbers[i]).bits;
+    bf16[i] = to_bfloat16(numbers[i]).bits;
+    e4m3[i] = to_float_e4m3(numbers[i]).bits;
+  }
+  auto const pair = [&](std::string const& name, std::vector<std::int64_t> const& shape) {
+    io::write_safetensors((folder / name).string(),
+                          {{"f16", io::array_of(ElementType::f16, shape, f16)},
+                           {"bf16", io::array_of(ElementType::bf16, shape, bf16)},
+                           {"f32", io::array_of(ElementType::f32, shape, numbers)},
+                           {"e4m3", io::array_of(ElementType::e4m3, shape, e4m3)}});
+  };
+  pair("t.safetensors", {16, 1, 64});
+  pair("m.safetensors", {16, 64});
+  auto const outcome = [&](Words const& line) {
+    return run_tool(line + Words{"--device", "sim"}, "", folder.path());
+  };
+  std::string const t = "t.safetensors:", m = "m.safetensors:";
+  for (auto const& [q, k] : {std::pair("e4m3", "f16"), {"f16", "bf16"}, {"bf16", "e4m3"}}) {
+    Words const line{"attention", "--q", t + q, "--k", t + k, "--v", t + k};
+    Outcome const refused = outcome(line);
+    EXPECT_EQ(refused.status, 1);
+    EXPECT_EQ(refused.err, "tegula: --q " + t + q + " holds " + q + " and --k " + t + k + " " + k +
+                               "; all must hold one type, or --dtype say the one that they are "
+                               "rounded to.\n");
+    EXPECT_EQ(outcome(line + Words{"--dtype", "bf16"}).status, 0);
+  }
+  EXPECT_THAT(outcome({"attention", "--k", t + "f16", "--v", t + "bf16"}).err,
+              HasSubstr("--k " + t + "f16 holds f16 and --v " + t + "bf16 bf16;"));
+  EXPECT_THAT(outcome({"attention", "--q", t + "f16", "--k", t + "f32"}).err,
+              HasSubstr("--k " + t + "f32 holds f32, which no kernel multiplies; to round it"));
+  // A and B likewise, but that there are kernels for both types of fp8.
+  for (auto const& [a, b] : {std::pair("f16", "bf16"), {"bf16", "f16"}, {"f16", "e4m3"}}) {
+    Words const line{"gemm", "--a", m + a, "--b", m + b, "--trans-b"};
+    Outcome const refused = outcome(line);
+    EXPECT_EQ(refused.status, 1);
+    EXPECT_THAT(refused.err, HasSubstr("tegula: --a " + m + a + " --b " + m + b + ": gemm: in is " +
+                                       a + " and in_b is " + b));
+    EXPECT_EQ(outcome(line + Words{"--dtype", "bf16"}).status, 0);
+  }
+  EXPECT_THAT(outcome({"gemm", "--a", m + "f16", "--b", m + "f32", "--trans-b"}).err,
+              HasSubstr("--b " + m + "f32 holds f32, which no kernel multiplies; to round it"));
+}
+
+TEST(Operands, WithoutABoundAreCounted) {
+  TemporaryFolder const folder;
+  Words const line{"attention", "--seq-q", "16", "--head-dim", "64", "--dtype", "f16"};
+  nlohmann::json const large = run_json(line + Words{"--scale", "1e20"}, folder);
+  EXPECT_TRUE(large["within_bound"]);
+  EXPECT_EQ(large["O"]["without_bound"], 16 * 64);
+  EXPECT_GT(large["O"]["not_finite"], 0);
+  Outcome const text = run_tool(line + Words{"--scale", "1e20", "--device", "sim"});
+  EXPECT_EQ(text.status, 0);
+  EXPECT_THAT(text.out,
+              ::testing::AllOf(HasSubstr("; 1024 results have no bound, for numbers on the way"),
+                               HasSubstr(" results are NaN or infinite, and finite in float64\n"),
+                               HasSubstr("\nwithin bounds where there are any\n")));
+  nlohmann::json const usual = run_json(line, folder);
+  EXPECT_EQ(usual["O"]["without_bound"], 0);
+  EXPECT_EQ(usual["O"]["not_finite"], 0);
+  // What is beyond the range of D's type has a bound.
+  Words const gemm{"gemm", "--m",     "16",     "--n",     "16",  "--k",
+                   "16",   "--alpha", "100000", "--dtype", "f16", "--trans-b"};
+  nlohmann::json const beyond = run_json(gemm, folder);
+  EXPECT_EQ(beyond["D"]["without_bound"], 0);
+  EXPECT_GT(beyond["D"]["not_finite"], 0);
+  EXPECT_THAT(run_tool(gemm + Words{"--device", "sim"}).out,
+              ::testing::AllOf(HasSubstr("are NaN or infinite, and finite in float64\n"),
+                               HasSubstr("\nwithin bounds\n")));
+}
+
+TEST(Operands, AreAppendedToAnEmptyCache) {
+  TemporaryFolder const folder;
+  Words const line{"attention",   "--heads", "2",        "--seq-q", "1",
+                   "--lengths-k", "0,0",     "--append", "1,3"};
+  for (Words const& more : {Words{}, Words{"--page-size", "16"}}) {
+    nlohmann::json const result = run_json(line + more, folder);
+    EXPECT_TRUE(result["within_bound"]);
+    EXPECT_EQ(result["seq_k"], 3);
+  }
+  Outcome const none = run_tool({"attention", "--lengths-k", "0,0", "--device", "sim"});
+  EXPECT_THAT(none.err, HasSubstr("--lengths-k is '0,0'; it must be lengths"));
 }
 
 TEST(Operands, OfNvf4AreQuantisedWithAFactorOfTheirFile) {

@@ -47,8 +47,10 @@ struct Comparison {
   /// the largest error in units of its bound; at most 1 for a correct kernel. Infinite where a NaN
   /// or an infinity stands that should not, or is missing.
   double max_ratio = 0;
-  std::int64_t worst = -1;  ///< the element of max_ratio
-  double worst_result = 0;  ///< what stood there
+  std::int64_t unbounded = 0;   ///< finite values whose bound is infinite: any result is right
+  std::int64_t not_finite = 0;  ///< results that are NaN or infinite where the value is finite
+  std::int64_t worst = -1;      ///< the element of max_ratio
+  double worst_result = 0;      ///< what stood there
   bool within() const { return max_ratio <= 1; }
   /// Joins the comparison of other elements, numbered from `offset`.
   void add(Comparison const& other, std::int64_t offset);
