@@ -106,7 +106,7 @@ class Kernel(Owner):
     kernel(grid, *arguments) launches it. `grid`: CTAs along x, y and z. The arguments are the members of its Params in
     order: arrays for pointers, int for an int, float for a float, bool, and NumPy's scalars for other types
     (np.int64(n)). NumPy's arrays, contiguous, are computed on the simulated machine and written back, but those that
-    are read-only; arrays of a GPU there, on the current stream or `stream`. With `report` it returns the checker's
+    are read-only; arrays that share memory share it there. Arrays of a GPU are computed there, on the current stream or `stream`. With `report` it returns the checker's
     Report, without which findings are a FindingError. Raises ArgumentError, and DeviceError, with the compiler's first
     error where it does not compile and with what to install where there is no compiler.
     """
@@ -115,10 +115,10 @@ class Kernel(Owner):
         if not isinstance(name, str) or not all(part.isidentifier() for part in name.split("::")):
             raise ArgumentError(f"Kernel: name is {shown(name)}; it must be a struct's name.")
         try:
-            folders = [os.fsdecode(folder) for folder in include] if isinstance(include, (tuple, list)) else ["\0"]
-        except TypeError:
-            folders = ["\0"]
-        if any("\0" in folder for folder in folders):
+            folders = [os.fsencode(folder) for folder in include] if isinstance(include, (tuple, list)) else [b"\0"]
+        except (TypeError, UnicodeEncodeError):
+            folders = [b"\0"]
+        if any(b"\0" in folder for folder in folders):
             raise ArgumentError(f"Kernel: include is {shown(include)}; it must be a tuple of folders.")
         self.name, self._file = name, f"{name}.cpp"
         if isinstance(source, str) and "\n" in source:
@@ -134,10 +134,14 @@ class Kernel(Owner):
             except (OSError, TypeError, ValueError) as error:
                 raise ArgumentError(f"Kernel: source is {shown(source)}, which cannot be read ({error}); text of more than one line, or the path of a file, is needed.") from None
             self._file = path.name
-            folders.insert(0, str(path.parent.absolute()))
+            folders.insert(0, os.fsencode(path.parent.absolute()))
         if "\0" in self._text:
             raise ArgumentError("Kernel: source holds a zero; it must be text.")
-        self._include = [os.fsencode(folder) for folder in folders]
+        try:
+            self._text.encode()
+        except UnicodeEncodeError as error:
+            raise ArgumentError(f"Kernel: source holds {shown(self._text[error.start])}; it must be text that UTF-8 can hold.") from None
+        self._include = folders
         self._made: dict[Machine, c_void_p] = {}
 
     def __repr__(self) -> str:

@@ -93,6 +93,67 @@ def test_findings_name_the_line(rng: np.random.Generator) -> None:
     assert report is not None and report.findings > 0
 
 
+# out[i] = 2 in[i], with either pointer first.
+TWICE = """
+#include "tegula/arch/barrier.hpp"
+#include "tegula/arch/global.hpp"
+#include "tegula/arch/special_registers.hpp"
+
+template <bool OutFirst> struct Params;
+template <> struct Params<true> { float* out; float const* in; int n; };
+template <> struct Params<false> { float const* in; float* out; int n; };
+
+template <bool OutFirst> struct Twice {
+  using Params = ::Params<OutFirst>;
+  struct SharedStorage {
+    float unused[4];
+    template <class F> void name_buffers(F&& name) { name("unused", unused); }
+  };
+  static constexpr int threads = 32;
+
+  TEGULA_DEVICE void operator()(Params const& p, SharedStorage&) const {
+    using namespace tegula;
+    int const i = thread_idx();
+    float const x = i < p.n ? ld_global<float>(p.in + i) : 0.0f;
+    cta::sync();  // out may be where others read
+    if (i < p.n) st_global(p.out + i, 2 * x);
+  }
+};
+struct out_first : Twice<true> {};
+struct in_first : Twice<false> {};
+"""
+
+
+@pytest.mark.parametrize("name", ["out_first", "in_first"])
+def test_arrays_that_share_memory(name: str) -> None:
+    """Share it on the machine: nothing that is copied back takes away what was written by way of another."""
+    twice = Kernel(TWICE, name)
+
+    def call(out: np.ndarray, read: np.ndarray, n: int) -> Any:
+        return twice(1, *((out, read) if name == "out_first" else (read, out)), n, report=True)
+
+    x = np.arange(8, dtype=np.float32)
+    assert call(x, x, 8)
+    np.testing.assert_array_equal(x, 2 * np.arange(8))
+    for out, read in ((slice(0, 4), slice(2, 6)), (slice(3, 7), slice(1, 5)), (slice(2, 4), slice(0, 8)), (slice(0, 8), slice(2, 4))):
+        x = np.arange(8, dtype=np.float32)
+        n = min(out.stop - out.start, read.stop - read.start)
+        expected = x.copy()
+        expected[out][:n] = 2 * x[read][:n]
+        assert call(x[out], x[read], n)
+        np.testing.assert_array_equal(x, expected)
+    # A view that is read-only shares what is written by way of another; what only it holds is not copied back.
+    x = np.arange(8, dtype=np.float32)
+    read_only = x[:6]
+    read_only.flags.writeable = False
+    assert call(x[2:], read_only, 6)
+    np.testing.assert_array_equal(x, [0, 1, 0, 2, 4, 6, 8, 10])
+    # Arrays beside each other share nothing: what runs from one into the other is found.
+    x = np.arange(8, dtype=np.float32)
+    assert call(x[4:], x[:4], 5).findings > 0
+    assert call(x[4:], np.zeros(0, np.float32), 0)
+
+
 def test_is_kept(tmp_path: pathlib.Path) -> None:
     x, out = np.ones(64, np.float32), np.zeros(64, np.float32)
     (tmp_path / "factor.hpp").write_text("constexpr float kFactor = 3;\n")

@@ -1,5 +1,9 @@
 #include "host_array.hpp"
 
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
 #include "kernel_run.hpp"
 
 namespace tegula::c {
@@ -62,6 +66,61 @@ void OnMachine::download(void* to) const {
   for_each_run(array_, [&](std::int64_t offset, std::int64_t bytes) {
     allocation_->download(static_cast<char*>(to) + offset, bytes, offset + shift_);
   });
+}
+
+void OnMachine::download(void* to, std::int64_t offset, std::int64_t bytes) const {
+  if (allocation_) allocation_->download(to, bytes, offset + shift_);
+}
+
+BytesOnMachine::BytesOnMachine(Machine const& machine, std::vector<Bytes> const& all)
+    : pointers_(all.size()) {
+  auto const begin = [&](std::size_t i) {
+    return reinterpret_cast<std::uintptr_t>(all[i].address);
+  };
+  std::vector<std::size_t> order(all.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t x, std::size_t y) { return begin(x) < begin(y); });
+  constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  for (std::size_t first = 0, next = 0; first < order.size(); first = next) {
+    // What begins before the end of all those before it shares bytes with one of them. What merely
+    // follows another does not: a kernel that runs from one into the other is to be found out. An
+    // array without bytes, or without an address, shares none.
+    std::uintptr_t const address = begin(order[first]);
+    auto span = static_cast<std::uint64_t>(all[order[first]].count);
+    std::string name = all[order[first]].name;
+    for (next = first + 1; next < order.size() && address != 0; ++next) {
+      Bytes const& bytes = all[order[next]];
+      std::uint64_t const offset = begin(order[next]) - address;
+      if (offset >= span) break;
+      span = std::min(kMost, std::max(span, offset + static_cast<std::uint64_t>(bytes.count)));
+      if (name != bytes.name) name.append(" and ").append(bytes.name);
+    }
+    HostArray const whole = {.name = name.c_str(),
+                             .address = all[order[first]].address,
+                             .row = static_cast<std::int64_t>(span)};
+    Shared& shared =
+        shared_.emplace_back(Shared{OnMachine(machine, whole), all[order[first]].address, {}});
+    shared.copy.upload();
+    for (std::size_t i = first; i < next; ++i) {
+      Bytes const& bytes = all[order[i]];
+      shared.parts.push_back(bytes);
+      pointers_[order[i]] =
+          address == 0 ? nullptr
+                       : static_cast<char*>(shared.copy.data()) + (begin(order[i]) - address);
+    }
+  }
+}
+
+void BytesOnMachine::download() const {
+  for (Shared const& shared : shared_) {
+    for (Bytes const& bytes : shared.parts) {
+      if (!bytes.is_constant)
+        shared.copy.download(bytes.address,
+                             static_cast<char*>(bytes.address) - static_cast<char*>(shared.address),
+                             bytes.count);
+    }
+  }
 }
 
 }  // namespace tegula::c

@@ -49,6 +49,8 @@ class OnMachine {
   void upload();
   /// Writes the rows to `to`, which is the caller's address.
   void download(void* to) const;
+  /// Writes the bytes from `offset` on to `to`, which is the caller's address of them.
+  void download(void* to, std::int64_t offset, std::int64_t bytes) const;
 
  private:
   HostArray array_;
@@ -84,6 +86,34 @@ class OperandsOnMachine {
   Machine const& machine_;
   std::list<OnMachine> arrays_;
   std::vector<std::pair<OnMachine const*, void*>> results_;
+};
+
+/// Contiguous bytes of the caller's, on a simulated machine. Those that share bytes with others
+/// there share them on the machine too, in one copy: of copies of their own, the last that is
+/// copied back would take away what was written to the others.
+class BytesOnMachine {
+ public:
+  struct Bytes {
+    char const* name = "";  ///< in reports
+    void* address = nullptr;
+    std::int64_t count = 0;
+    bool is_constant = false;  ///< it is not copied back, but for what it shares with one that is
+  };
+
+  BytesOnMachine(Machine const& machine, std::vector<Bytes> const& all);
+  /// The machine's pointer; null where the caller's is.
+  void* data(std::size_t index) const { return pointers_[index]; }
+  void download() const;
+
+ private:
+  struct Shared {
+    OnMachine copy;
+    void* address;             ///< the caller's first byte of it
+    std::vector<Bytes> parts;  ///< in it
+  };
+
+  std::list<Shared> shared_;
+  std::vector<void*> pointers_;
 };
 
 }  // namespace tegula::c

@@ -41,9 +41,11 @@ KernelSource source_of(tegula_kernel_source const& given) {
   return source;
 }
 
-/// The parameters with the machine's pointers in the place of the caller's.
-std::vector<std::byte> on_machine(OperandsOnMachine& operands, std::vector<std::byte> params,
-                                  tegula_kernel_array const* arrays, std::int32_t count) {
+/// The caller's arrays, whose pointers are in the parameters.
+std::vector<BytesOnMachine::Bytes> arrays_of(std::vector<std::byte> const& params,
+                                             tegula_kernel_array const* arrays,
+                                             std::int32_t count) {
+  std::vector<BytesOnMachine::Bytes> all;
   for (std::int32_t i = 0; i < count; ++i) {
     tegula_kernel_array const& array = arrays[i];
     if (array.offset > params.size() || params.size() - array.offset < sizeof(void*))
@@ -57,22 +59,21 @@ std::vector<std::byte> on_machine(OperandsOnMachine& operands, std::vector<std::
                       io::counted(array.bytes, "byte")));
     void* pointer = nullptr;
     std::memcpy(&pointer, params.data() + array.offset, sizeof pointer);
-    HostArray const host = {.name = array.name != nullptr ? array.name : "array",
-                            .address = pointer,
-                            .row = array.bytes};
-    if (array.is_constant != 0)
-      operands.input(pointer, host);
-    else
-      operands.output(pointer, host, true);
-    std::memcpy(params.data() + array.offset, &pointer, sizeof pointer);
+    all.push_back({.name = array.name != nullptr ? array.name : "array",
+                   .address = pointer,
+                   .count = array.bytes,
+                   .is_constant = array.is_constant != 0});
   }
-  return params;
+  return all;
 }
 
-void simulate(tegula_kernel const& kernel, Dim3 grid, std::vector<std::byte> const& given,
+void simulate(tegula_kernel const& kernel, Dim3 grid, std::vector<std::byte> params,
               tegula_kernel_array const* arrays, std::int32_t count, tegula_report** report) {
-  OperandsOnMachine operands(kernel.machine->machine);
-  std::vector<std::byte> const params = on_machine(operands, given, arrays, count);
+  BytesOnMachine const operands(kernel.machine->machine, arrays_of(params, arrays, count));
+  for (std::int32_t i = 0; i < count; ++i) {
+    void* const pointer = operands.data(static_cast<std::size_t>(i));
+    std::memcpy(params.data() + arrays[i].offset, &pointer, sizeof pointer);
+  }
   std::scoped_lock const lock(kernel.machine->launching);
   std::optional<sim::Report> found;
   try {
