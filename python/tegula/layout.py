@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import operator
+import re
 from collections.abc import Iterator, Sequence
 from ctypes import byref, c_int32, c_int64, c_void_p
 from typing import Any, Self, SupportsIndex, TypeAlias, Union, cast
@@ -17,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._library import check, int32, library, text_of
-from .errors import LayoutError, shown
+from .errors import ArgumentError, LayoutError, shown
 
 IntTuple: TypeAlias = Union[int, tuple["IntTuple", ...]]
 Coordinate: TypeAlias = Union[None, SupportsIndex, Sequence["Coordinate"]]
@@ -253,18 +254,19 @@ class Layout(_Value):
 
         Arrays of integers give arrays: of flat colexicographic indices, L(indices), or an array for each mode,
         L(rows, columns), broadcast against each other. Of a layout of coordinates a value is a tuple, and an array
-        has the axes as its last dimension.
+        has the axes as its last dimension. Beyond an extent a mode runs on along its last leaf.
         """
         if not coordinates:
             raise LayoutError(f"{self} is called without a coordinate")
         if any(isinstance(c, np.ndarray) or (isinstance(c, list) and c) for c in coordinates):
-            return self._values(self._flat(coordinates))
+            arrays = [_indices(c) for c in coordinates]
+            return self._values(arrays[0]) if len(arrays) == 1 else self._values_by_mode(arrays)
         if len(coordinates) == 1 and isinstance(coordinates[0], int) and -(2**62) <= coordinates[0] <= 2**62:
             return self._value(coordinates[0])
         coordinate = coordinates[0] if len(coordinates) == 1 else coordinates
-        if self.axes == 0:
-            return _call("crd2idx", coordinate, self)
-        return self._value(cast(int, _call("crd2idx", coordinate, self.shape)))
+        # Not by way of the flat index, in which a coordinate beyond an extent is another one.
+        values = [_call("crd2idx", coordinate, along) for along in self._by_axis()]
+        return tuple(values) if self.axes else values[0]
 
     def _value(self, index: int) -> int | tuple[int, ...]:
         """The value at a flat index."""
@@ -273,25 +275,36 @@ class Layout(_Value):
         check(library.tegula_layout_values(self._handle, byref(c_int64(index)), 1, values))
         return tuple(values) if axes else values[0]
 
-    def _flat(self, coordinates: tuple[Any, ...]) -> npt.NDArray[np.int64]:
-        """Flat indices of an array for each mode."""
-        arrays = [_indices(c) for c in coordinates]
-        if len(arrays) == 1:
-            return arrays[0]
+    def _by_axis(self) -> list[Layout]:
+        """The layouts of offsets that give the values along each axis; of a layout of offsets itself."""
+        axes = self.axes
+        if axes == 0:
+            return [self]
+        self._value(0)  # refuses offsets among coordinates, which would be zeros below
+        shape, _, strides = str(self).partition(":")
+        return [Layout(f"{shape}:{_strides_along(axis, strides)}") for axis in range(axes)]
+
+    def _values_by_mode(self, arrays: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+        """The values at flat indices of each mode: the sum of what the modes give."""
         if len(arrays) != self.rank():
             raise LayoutError(f"{self} has {self.rank()} modes, and is called with {len(arrays)} arrays")
-        flat: npt.NDArray[np.int64] = np.zeros((), dtype=np.int64)
-        step = 1
-        for mode, array in enumerate(arrays):
-            extent = int(self.size(mode))
-            if array.size and (array.min() < 0 or array.max() >= extent):
-                raise LayoutError(
-                    f"{self} is called with indices from {array.min()} to {array.max()} of mode {mode}, which has "
-                    f"{extent} elements"
-                )
-            flat = flat + step * array
-            step *= extent
-        return flat
+        try:
+            np.broadcast_shapes(*(array.shape for array in arrays))
+        except ValueError:
+            shapes = " and ".join(str(array.shape) for array in arrays)
+            raise LayoutError(f"{self} is called with arrays of the shapes {shapes}, which do not broadcast against each other") from None
+        sums = []
+        for along in self.unswizzled._by_axis():
+            total: npt.NDArray[np.int64] = np.zeros((), dtype=np.int64)
+            for mode, array in zip(along, arrays):
+                total = np.asarray(total + mode._values(array))  # at most 2^62 in size each, so that 64 bits show what is beyond
+                if total.size and not -(2**62) <= total.min() <= total.max() <= 2**62:
+                    raise LayoutError(f"{self} is called with indices whose values exceed 2^62")
+            sums.append(total)
+        if self.is_swizzled:
+            (bits, base, shift), offset, _ = self._parts()
+            return Layout(f"Sw<{bits},{base},{shift}> o {offset} o 1:1")._values(sums[0])
+        return np.stack(sums, axis=-1) if self.axes else sums[0]
 
     def _values(self, indices: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         axes = self.axes
@@ -331,8 +344,10 @@ class Layout(_Value):
             raise LayoutError(f"{shown(array)} makes no array: {error}") from None
         if flat.ndim != 1:
             raise LayoutError(f"the array has {flat.ndim} dimensions, and a flat one is needed: array.ravel()")
+        if self.axes:
+            raise LayoutError(f"the values of {self} are coordinates, and elements are gathered at offsets")
         offsets = self.table()
-        if self.axes or (offsets.size and (offsets.min() < 0 or offsets.max() >= flat.size)):
+        if offsets.size and (offsets.min() < 0 or offsets.max() >= flat.size):
             raise LayoutError(f"{self} reaches beyond an array of {flat.size} elements")
         return flat[offsets]
 
@@ -340,7 +355,10 @@ class Layout(_Value):
 
     def draw(self, form: str = "svg", *, banks: int = 0) -> str:
         """The table as "svg", "text" or "latex"; with `banks` the shared-memory banks of elements of so many bits."""
-        return text_of(library.tegula_layout_draw, self._handle, int32("draw: banks", banks), _form(form))
+        try:
+            return text_of(library.tegula_layout_draw, self._handle, int32("draw: banks", banks), _form(form))
+        except ArgumentError as error:
+            raise ArgumentError(str(error).replace("tegula_layout_draw: element_bits", "draw: banks", 1)) from None
 
     def draw_threads(self, tile: tuple[int, int], form: str = "svg") -> str:
         """Who holds what: a (thread, value) layout over a tile of (rows, columns), coloured by thread."""
@@ -508,6 +526,11 @@ def crd2idx(coordinate: Coordinate, shape: LayoutLike, stride: IntTuple | None =
 def idx2crd(index: int | tuple[Any, ...], shape: LayoutLike, stride: IntTuple | None = None) -> IntTuple:
     """The coordinate of an index in a shape, or of an offset in a layout, or under strides."""
     return cast(IntTuple, _call("idx2crd", index, shape, *(() if stride is None else (stride,))))
+
+
+def _strides_along(axis: int, strides: str) -> str:
+    """Strides of coordinates (2@1) as integers: those along one axis, and zeros."""
+    return re.sub(r"(-?\d+)(?:@(\d+))?", lambda stride: stride[1] if stride[2] == str(axis) else "0", strides)
 
 
 def _form(form: str) -> int:

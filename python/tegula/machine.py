@@ -60,7 +60,8 @@ class Machine(Owner):
         try:
             _check(library.tegula_machine_create(_encoded("device", device), byref(options), byref(handle)))
         except ArgumentError as error:
-            raise ArgumentError(str(error).replace("tegula_machine_create: ", "Machine: ", 1)) from None
+            sentence = str(error).replace("tegula_machine_create: ", "Machine: ", 1)
+            raise ArgumentError(sentence.replace("the machine's name is ", "Machine: device is ", 1)) from None
         self._handle: c_void_p | None = handle
 
     def __del__(self) -> None:

@@ -84,6 +84,38 @@ def test_coordinates() -> None:
         layout.stride
 
 
+@pytest.mark.parametrize(
+    ("of_coordinates", "along"),
+    [
+        ("(4,8):(1@0,1@1)", ("(4,8):(1,0)", "(4,8):(0,1)")),
+        ("((2,2),8):((1@0,2@0),-1@1)", ("((2,2),8):((1,2),0)", "((2,2),8):((0,0),-1)")),
+        ("(4,(2,4)):(3@1,(1@0,2@2))", ("(4,(2,4)):(0,(1,0))", "(4,(2,4)):(3,(0,0))", "(4,(2,4)):(0,(0,2))")),
+    ],
+)
+def test_coordinates_beyond_an_extent(of_coordinates: str, along: tuple[str, ...]) -> None:
+    """Along each axis as a layout of offsets has it, in which a mode runs on along its last leaf."""
+    layout, axes = Layout(of_coordinates), [Layout(text) for text in along]
+    for coordinate in ((9, 2), (3, 9), (0, 31), (5, 17)):
+        assert layout(*coordinate) == tuple(axis(*coordinate) for axis in axes)
+    rows, columns = np.arange(9)[:, None], np.arange(17)
+    by_arrays = layout(rows, columns)
+    assert by_arrays.shape == (9, 17, len(axes))
+    for i in range(9):
+        assert [tuple(value) for value in by_arrays[i]] == [layout(i, int(j)) for j in columns]
+    assert Layout("(4,8):(1@0,1@1)")(-1, 2) == (-1, 2)
+    assert Layout("((2,2),8):((1@0,2@0),1@1)")((3, 1), 2) == (5, 2)
+
+
+@pytest.mark.parametrize("text", ["(4,8):(8,1)", "((2,2),8):((1,2),4)", "Sw<2,0,3> o 5 o (4,8):(8,1)", "(4,(2,4)):(0,(16,1))"])
+def test_arrays_beyond_an_extent(text: str) -> None:
+    """Are what their elements are, one by one."""
+    layout = Layout(text)
+    by_arrays = layout(np.arange(9)[:, None], np.arange(17))
+    np.testing.assert_array_equal(by_arrays, [[layout(i, j) for j in range(17)] for i in range(9)])
+    np.testing.assert_array_equal(layout(9, np.array([1, 2])), [layout(9, 1), layout(9, 2)])
+    assert Layout("(4,8):(8,1)")(9, 2) == 74
+
+
 def test_composition_is_one_after_the_other() -> None:
     composed = 0
     layouts = random_layouts(400, seed=3)
@@ -182,7 +214,11 @@ def test_drawings() -> None:
     svg = layout._repr_svg_()
     assert svg is not None
     assert xml.etree.ElementTree.fromstring(svg).tag.endswith("svg")
-    assert layout.draw("svg", banks=16) != svg
+    for bits in (1, 2, 4, 8, 16, 32, 64, 128):
+        assert layout.draw("svg", banks=bits) != svg
+    for bits in (-1, 3, 48, 256):
+        with pytest.raises(tegula.ArgumentError, match=f"^draw: banks is {bits}; it must be 0, for none, or the width of an element in bits: 1, 2"):
+            layout.draw("svg", banks=bits)
     assert "31" in layout.draw("text")
     assert "tikz" in layout.draw("latex")
     threads = Layout("((4,8),(2,2)):((32,1),(16,8))")
@@ -225,7 +261,10 @@ def test_values_as_python_objects() -> None:
         (lambda: Layout("(4,8)")(), "without a coordinate"),
         (lambda: Layout("(4,8)")(1.5), "1.5 is float"),
         (lambda: Layout("(4,8)")(np.array([0.5])), "float64; integers are needed"),
-        (lambda: Layout("(4,8)")(np.arange(4), np.arange(9)[:, None]), "of mode 1, which has 8 elements"),
+        (lambda: Layout("(4,8)")(np.arange(2), np.arange(3)), "arrays of the shapes (2,) and (3,), which do not broadcast"),
+        (lambda: Layout(f"(4,4):({2**60},{2**58})")(np.array([4]), np.array([3])), "whose values exceed 2^62"),
+        (lambda: Layout("(2,8):(5,1@1)")(0, 3), "an integer stride among coordinate strides"),
+        (lambda: Layout("(4,8):(1@0,1@1)").gather(np.arange(99)), "are coordinates, and elements are gathered at offsets"),
         (lambda: Layout("(4,8)")(np.arange(4), np.arange(3), np.arange(2)), "2 modes, and is called with 3"),
         (lambda: Layout("(4,8)").draw("png"), "'svg', 'text' or 'latex'"),
         (lambda: tegula.size("(4,8)", 5), "5"),

@@ -230,7 +230,6 @@ CASES = [(name, parameter) for name, (function, _) in FUNCTIONS.items() for para
 
 # What some sentences call an argument by, one or another.
 CALLED = {
-    ("Machine", "device"): "the machine's name",
     ("Kernel.__call__", "arguments"): "argument 0",
     ("attention of a GPU", "q"): "k is OnGpu",  # with an array of NumPy's in q
     ("linear of tensors", "input"): "gemm: a |'a'",

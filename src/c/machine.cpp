@@ -14,7 +14,11 @@ namespace {
 constexpr tegula_machine_options kMachineDefaults = {
     .check = 1, .bank_conflicts = -1, .excess_sectors = -1};
 
-int limit_of(char const* name, std::int32_t limit) {
+int limit_of(char const* name, std::int32_t limit, bool checks) {
+  if (limit >= 0 && !checks)
+    throw argument_error("tegula_machine_create: " + std::string(name) + " is " +
+                         std::to_string(limit) +
+                         ", and check is off; it is about what the checker finds: leave it out.");
   if (limit >= -1) return limit;
   throw argument_error("tegula_machine_create: " + std::string(name) + " is " +
                        std::to_string(limit) + "; it must be at least 0, or -1 for any number.");
@@ -47,8 +51,8 @@ sim::Options options_of(tegula_machine_options const& given) {
   options.seed = given.seed;
   options.check = given.check != 0;
   options.workers = given.workers;
-  options.limits = {limit_of("bank_conflicts", given.bank_conflicts),
-                    limit_of("excess_sectors", given.excess_sectors)};
+  options.limits = {limit_of("bank_conflicts", given.bank_conflicts, options.check),
+                    limit_of("excess_sectors", given.excess_sectors, options.check)};
   return options;
 }
 

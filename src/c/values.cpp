@@ -229,6 +229,12 @@ tegula_status tegula_layout_draw(tegula_value const* layout, int32_t element_bit
                                  tegula_drawing form, char** drawing) {
   return guarded([&] {
     not_null("tegula_layout_draw", "drawing", drawing);
+    // As `tegula layout --banks` has it, whose 0 is to leave it out.
+    if (element_bits != 0 &&
+        (element_bits < 0 || element_bits > 128 || (element_bits & (element_bits - 1)) != 0))
+      throw argument_error("tegula_layout_draw: element_bits is " + std::to_string(element_bits) +
+                           "; it must be 0, for none, or the width of an element in bits: 1, 2, "
+                           "4, 8, 16, 32, 64 or 128.");
     *drawing = as_c_text(
         drawn(tool::picture(as_layout("tegula_layout_draw", layout), element_bits), form));
   });

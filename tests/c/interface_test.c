@@ -105,6 +105,8 @@ static void drawings(void) {
   EXPECT(tegula_layout_draw(layout, 16, TEGULA_TEXT, &drawing) == TEGULA_OK);
   tegula_free(drawing);
   EXPECT(tegula_layout_draw(layout, 0, (tegula_drawing)9, &drawing) == TEGULA_ARGUMENT_ERROR);
+  EXPECT(tegula_layout_draw(layout, 3, TEGULA_SVG, &drawing) == TEGULA_ARGUMENT_ERROR);
+  EXPECT(strstr(tegula_last_error(), "element_bits is 3; it must be 0") != NULL);
   tegula_value* const threads = evaluated("((4,8),(2,2)):((32,1),(16,8))");
   EXPECT(tegula_layout_draw_threads(threads, 16, 8, TEGULA_SVG, &drawing) == TEGULA_OK);
   tegula_free(drawing);
@@ -145,6 +147,9 @@ static void refusals(void) {
   options.arch = NULL, options.bank_conflicts = -2;
   EXPECT(tegula_machine_create("sim", &options, &machine) == TEGULA_ARGUMENT_ERROR);
   EXPECT(strstr(tegula_last_error(), "bank_conflicts is -2") != NULL);
+  options.bank_conflicts = 0, options.check = 0;
+  EXPECT(tegula_machine_create("sim", &options, &machine) == TEGULA_ARGUMENT_ERROR);
+  EXPECT(strstr(tegula_last_error(), "bank_conflicts is 0, and check is off") != NULL);
   options.struct_size = 1 << 20;
   EXPECT(tegula_machine_create("sim", &options, &machine) == TEGULA_ARGUMENT_ERROR);
   tegula_value_free(NULL);
