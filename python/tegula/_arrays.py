@@ -19,8 +19,10 @@ _BY_NUMPY = {
     "float8_e4m3fn": "e4m3",
     "float8_e5m2": "e5m2",
 }
+_NUMPY_NAMES = {name: numpy_name for numpy_name, name in _BY_NUMPY.items()}
 _RAW = {"bf16": "uint16", "f16": "uint16", "e4m3": "uint8", "e5m2": "uint8", "e2m1": "uint8", "e2m3": "uint8", "e3m2": "uint8"}
 _COPYING = "np.ascontiguousarray({})"
+_COMPUTED = "float16, float32, and ml_dtypes' bfloat16, float8_e4m3fn and float8_e5m2 are computed"
 
 
 def _dtype_of(operation: str, name: str, array: npt.NDArray[Any], said: Any, option: str, types: Sequence[str]) -> str:
@@ -29,18 +31,17 @@ def _dtype_of(operation: str, name: str, array: npt.NDArray[Any], said: Any, opt
     if said is not None and (not isinstance(said, str) or said not in CODES):
         raise ArgumentError(f"{operation}: {option} is {shown(said)}; it must be one of {', '.join(CODES)}.")
     own = _BY_NUMPY.get(array.dtype.name)
-    if types and (own or said) not in types:
-        raise ArgumentError(f"{operation}: {name} has elements of type {array.dtype}; {listed(types)} is needed.")
+    if (own or said) not in (types or CODES):
+        raw = said is None and any(_RAW.get(type) == array.dtype.name for type in types or CODES)
+        raise ArgumentError(
+            f"{operation}: {name} has elements of type {array.dtype}; {f'{listed([_NUMPY_NAMES.get(type, type) for type in types])} is needed' if types else _COMPUTED}"
+            f"{' (raw bits need dtype=)' if raw else ''}."
+        )
     if own is not None:
         if said in (None, own) or (own == "f32" and said == "tf32"):
             return said or own
         raise ArgumentError(f"{operation}: {name} has elements of type {array.dtype}, and {option} is {shown(said)}.")
-    if said is None:
-        raw = " (raw bits need dtype=)" if array.dtype.name in ("uint8", "uint16") else ""
-        raise ArgumentError(
-            f"{operation}: {name} has elements of type {array.dtype}; float16, float32, and ml_dtypes' bfloat16, "
-            f"float8_e4m3fn and float8_e5m2 are computed{raw}."
-        )
+    assert said is not None
     if _RAW.get(said) != array.dtype.name:
         raise ArgumentError(
             f"{operation}: {name} has elements of type {array.dtype}, which hold no {said}; "
@@ -71,25 +72,33 @@ def is_raw(array: Any) -> bool:
 
 
 def operand(
-    operation: str, name: str, array: Any, said: Any = None, option: str = "dtype", types: Sequence[str] = ()
+    operation: str,
+    name: str,
+    array: Any,
+    said: Any = None,
+    option: str = "dtype",
+    types: Sequence[str] = (),
+    copying: str = _COPYING,
 ) -> Operand:
     """An array of the caller's. `said` is what raw bits are, the caller's `option`; `types` are those that are taken, if not
-    all. Raises ArgumentError."""
+    all; `copying` is Operand's. Raises ArgumentError."""
     if not isinstance(array, np.ndarray):
         raise ArgumentError(f"{operation}: {name} is {type(array).__name__}; a NumPy array is needed.")
     if isinstance(array, np.ma.MaskedArray):
-        raise ArgumentError(f"{operation}: {name} is a masked array, and masks are not looked at: use .filled().")
+        remedy = "use .filled()" if copying else "a plain array is needed"
+        raise ArgumentError(f"{operation}: {name} is a masked array, and masks are not looked at: {remedy}.")
     if not array.dtype.isnative:
-        raise ArgumentError(f"{operation}: {name} has bytes in the other order than this machine; use .astype.")
+        remedy = "use .astype" if copying else "this machine's is needed"
+        raise ArgumentError(f"{operation}: {name} has bytes in the other order than this machine; {remedy}.")
     dtype = _dtype_of(operation, name, array, said, option, types)
+    of = Operand(name, dtype, array.ctypes.data, array.shape, (), copying)
     for extent, stride in zip(array.shape, array.strides):
         if extent > 1 and (stride < 0 or stride % array.itemsize):
             raise ArgumentError(
                 f"{operation}: {name} has a stride of {stride} bytes, and elements of {array.itemsize}; strides must "
-                f"be whole elements and not negative: use {_COPYING.format(name)}."
+                f"be whole elements and not negative: {of.remedy()}."
             )
-    strides = normalised(array.shape, [stride // array.itemsize for stride in array.strides])
-    return Operand(name, dtype, array.ctypes.data, array.shape, strides, _COPYING)
+    return of._replace(strides=normalised(array.shape, [stride // array.itemsize for stride in array.strides]))
 
 
 def aligned(array: Any, boundary: int) -> Any:
@@ -120,5 +129,4 @@ def result(operation: str, name: str, array: Any, dtype: str | None, types: Sequ
     """An array of the caller's that results go to; raw bits are of `dtype`. Raises ArgumentError."""
     if isinstance(array, np.ndarray) and not array.flags.writeable:
         raise ArgumentError(f"{operation}: {name} cannot be written to; an array whose flags.writeable is True is needed.")
-    of = operand(operation, name, array, dtype if is_raw(array) else None, types=types)
-    return of._replace(copying="")
+    return operand(operation, name, array, dtype if is_raw(array) else None, types=types, copying="")

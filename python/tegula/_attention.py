@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from ctypes import byref, c_float, c_int32
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ._library import LEFT_OUT, AttentionArguments, TokenStrides, flag, library
-from ._problems import CODES, Operand, real, workspace_bytes
+from ._problems import CODES, Operand, check_apart, real, values_of, workspace_bytes
 from .errors import ArgumentError, shown
 from .machine import Machine
 
@@ -22,9 +22,11 @@ DESCALES = ("q_descale", "k_descale", "v_descale")
 FACTORS = ("sink", *DESCALES)
 INTEGERS = ("cu_seqlens_q", "cu_seqlens_k", "cu_seqlens_new", "seqused_k", "page_table")
 ARRAYS = (*ELEMENTS, *NEW, *FACTORS, *INTEGERS)
+TYPES = ("f16", "bf16", "e4m3")  # of ELEMENTS and NEW
 _LATENT = 576  # the head dimension of latent attention, whose values are columns of its keys
 # Rows of the heads that share keys, above which the keys of a tile are never computed in parts.
 _FEW_ROWS = 128
+_MOST_SPLITS = 1024  # as the library has it
 
 
 class Options(NamedTuple):
@@ -80,11 +82,17 @@ def _window(window: Any) -> list[int]:
         raise ArgumentError(f"attention: window is {shown(window)}; it must be a pair of integers or None.") from None
     for limit in limits:
         if limit != LEFT_OUT and not 0 <= limit < 2**62:
-            raise ArgumentError(f"attention: window is {shown(window)}; its limits must be from 0 to 2^62, or None.")
+            raise ArgumentError(f"attention: window is {shown(window)}; its limits must be from 0 to 2^62 - 1, or None.")
     return limits
 
 
-def _count(name: str, value: Any, otherwise: int) -> int:
+def check_dtype(dtype: Any) -> None:
+    """Of what raw bits are said to be."""
+    if dtype is not None and (not isinstance(dtype, str) or dtype not in TYPES):
+        raise ArgumentError(f"attention: dtype is {shown(dtype)}; it must be one of {', '.join(TYPES)}.")
+
+
+def _count(name: str, value: Any, otherwise: int, most: int = 2**31 - 1) -> int:
     """A positive integer, or what it is where it is left out."""
     if value is None:
         return otherwise
@@ -92,8 +100,8 @@ def _count(name: str, value: Any, otherwise: int) -> int:
         number = operator.index(value)
     except TypeError:
         raise ArgumentError(f"attention: {name} is {shown(value)}; it must be an integer.") from None
-    if not 1 <= number < 2**31:
-        raise ArgumentError(f"attention: {name} is {number}; it must be from 1 to 2^31 - 1.")
+    if not 1 <= number <= most:
+        raise ArgumentError(f"attention: {name} is {number}; it must be from 1 to {'2^31 - 1' if most == 2**31 - 1 else most}.")
     return number
 
 
@@ -138,7 +146,8 @@ def _check_pages(table: Operand, pages: int, page_size: int, lengths: list[int])
 class Attention:
     """O = softmax(scale Q K^T) V for each batch and head, all but O's memory.
 
-    `operands` are those of ARRAYS that are given; `on_host` says that what they hold can be read now.
+    `operands` are those of ARRAYS that are given; `on_host` says that what they hold can be read now. `for_each` makes of a
+    factor that is one for all, or lies otherwise than others, a contiguous one of a shape; without it such are refused.
     """
 
     shape: tuple[int, ...]  # of O
@@ -146,7 +155,14 @@ class Attention:
     out_type: str
     may_split: bool  # whether a workspace might be of use
 
-    def __init__(self, operands: dict[str, Operand], options: Options, *, on_host: bool) -> None:
+    def __init__(
+        self,
+        operands: dict[str, Operand],
+        options: Options,
+        *,
+        on_host: bool,
+        for_each: Callable[[str, tuple[int, int]], Operand] | None = None,
+    ) -> None:
         """Raises ArgumentError."""
         q, k, v = (operands[name] for name in ELEMENTS)
         flag("attention: causal", options.causal)
@@ -154,12 +170,14 @@ class Attention:
             raise ArgumentError(f"attention: q, k and v are of {q.type}, {k.type} and {v.type}; they must have one type.")
         self._arguments = a = AttentionArguments()
         library.tegula_attention_arguments_init(byref(a), ctypes.sizeof(a))
-        self._given = operands
+        if "k_new" in operands:  # a cache, of which a copy would not be written to
+            k, v = k._replace(copying=""), v._replace(copying="")
+        self._given, self._on_host = operands | {"k": k, "v": v}, on_host
         for x in (q, k, v):
             _check_tokens(x)
         self._shapes(options)
         self._new_keys(options)
-        self._lengths(on_host)
+        self._lengths()
         self.out_type = self._out_type(options.out_dtype)
         a.dtype, a.causal, a.out = CODES[q.type], int(options.causal), CODES[self.out_type]
         a.q, a.k, a.v = q.address, k.address, v.address
@@ -168,16 +186,22 @@ class Attention:
         if a.head_dim == _LATENT and v.address == k.address and v.strides[-3] == k.strides[-3]:
             a.v_stride = a.k_stride
         if options.scale is not None:
-            a.scale = ctypes.pointer(c_float(real("attention", "scale", options.scale)))
+            a.scale = ctypes.pointer(c_float(real("attention", "scale", options.scale, "between 2^-126 and 2^126")))
         a.window_left, a.window_right = _window(options.window)
-        a.softcap = real("attention", "softcap", options.softcap)
-        self._factors()
+        a.softcap = real("attention", "softcap", options.softcap, "0, for none, or between 2^-60 and 2^60")
+        self._factors(for_each)
         if options.precise is not None:
             a.precise = int(flag("attention: precise", options.precise))
-        a.splits = LEFT_OUT if options.splits is None else _count("splits", options.splits, 1)
+        a.splits = LEFT_OUT if options.splits is None else _count("splits", options.splits, 1, _MOST_SPLITS)
         few = a.seq_q * (a.heads // max(a.kv_heads, 1)) <= _FEW_ROWS
         own = any(name in operands for name in INTEGERS)
         self.may_split = a.splits > 1 or (options.splits is None and (few or own))
+        if on_host and "k_new" in operands:
+            of_cache = ("k", "v")
+            for x in (k, v):
+                check_apart("attention", x, (other for name, other in self._given.items() if name not in of_cache))
+            if a.head_dim != _LATENT:
+                check_apart("attention", k, [v])
 
     def _shapes(self, options: Options) -> None:
         """Extents, from the forms that lengths and pages give to q, k and v."""
@@ -280,8 +304,8 @@ class Attention:
         if packed:
             a.total_new = new.shape[0]
 
-    def _lengths(self, on_host: bool) -> None:
-        a, given = self._arguments, self._given
+    def _lengths(self) -> None:
+        a, given, on_host = self._arguments, self._given, self._on_host
         for name, tokens, most in (
             ("cu_seqlens_q", a.total_q, a.seq_q),
             ("cu_seqlens_k", a.total_k, a.seq_k),
@@ -297,6 +321,8 @@ class Attention:
             lengths = _values(given["seqused_k"]) if on_host else []
             if any(not 0 <= length <= a.seq_k for length in lengths):
                 raise ArgumentError(f"attention: seqused_k is {lengths}; its lengths must be from 0 to {a.seq_k}.")
+            if on_host and "cu_seqlens_k" in given:
+                self._check_packed(lengths)
             lengths = self._with_new_keys(lengths)
         if "page_table" in given:
             table, k = given["page_table"], given["k"]
@@ -305,6 +331,15 @@ class Attention:
             a.pages, a.page_size = k.shape[:2]
             if on_host:
                 _check_pages(table, a.pages, a.page_size, lengths or [a.seq_k] * a.batch)
+
+    def _check_packed(self, lengths: list[int]) -> None:
+        """Refuses to use more keys of a sequence than it has: those behind them are the next one's."""
+        bounds = _values(self._given["cu_seqlens_k"])
+        for sequence, (used, begin, end) in enumerate(zip(lengths, bounds, bounds[1:])):
+            if used > end - begin:
+                raise ArgumentError(
+                    f"attention: seqused_k[{sequence}] is {used}; it must be from 0 to {end - begin}, the keys that cu_seqlens_k gives the sequence."
+                )
 
     def _with_new_keys(self, lengths: list[int]) -> list[int]:
         """How many keys there are then. Raises ArgumentError where the cache has no room for them."""
@@ -317,7 +352,7 @@ class Attention:
             raise ArgumentError(f"attention: with k_new the sequences have {lengths} keys, and k has room for {a.seq_k}; they must fit.")
         return lengths
 
-    def _factors(self) -> None:
+    def _factors(self, for_each: Callable[[str, tuple[int, int]], Operand] | None) -> None:
         a, given = self._arguments, self._given
         if "sink" in given:
             sink = given["sink"]
@@ -327,6 +362,8 @@ class Attention:
                     f"elements; {a.heads} contiguous values of f32 are needed, one for each head."
                 )
             a.sink = sink.address
+            # What is NaN, or weighs more than all keys, leaves nothing of O.
+            self._check_values(sink, "every score must be finite, or -inf for none", lambda x: x < np.inf)
         strides: dict[str, tuple[int, ...]] = {}
         for name in DESCALES:
             if name not in given:
@@ -337,12 +374,28 @@ class Attention:
                     f"attention: {name} is of {factor.type} and has the shape {factor.shape}; one f32, or an f32 for each "
                     f"batch and head of k, {(a.batch, a.kv_heads)}, is needed."
                 )
+            # The sign of V's may be any, and so may be a zero, but where new keys' values are divided by it.
+            if name != "v_descale":
+                self._check_values(factor, "every factor must be finite and above 0", lambda x: np.isfinite(x) & (x > 0))
+            elif "v_new" in given and given["v_new"].type != given["v"].type:
+                self._check_values(factor, "every factor must be finite and not 0, for v_new is divided by it", lambda x: np.isfinite(x) & (x != 0))
+            else:
+                self._check_values(factor, "every factor must be finite", np.isfinite)
             setattr(a, name, factor.address)
             strides[name] = factor.strides if len(factor.shape) == 2 else (0, 0)
-        if len(set(strides.values())) > 1:
-            raise ArgumentError(f"attention: the strides are {strides}; all descales must have the same.")
+        if len(set(strides.values())) > 1:  # and the library has one pair of them
+            if for_each is None:
+                raise ArgumentError(f"attention: the strides are {strides}; all descales must have the same.")
+            for name in strides:
+                factor = for_each(name, (a.batch, a.kv_heads))
+                setattr(a, name, factor.address)
+                strides[name] = factor.strides
         for of_all in strides.values():
             a.descale_batch_stride, a.descale_head_stride = of_all
+
+    def _check_values(self, factor: Operand, must: str, accepted: Callable[[Any], Any]) -> None:
+        if self._on_host and not np.all(accepted(values_of(factor))):
+            raise ArgumentError(f"attention: {factor.name} is {shown(values_of(factor))}; {must}.")
 
     def _out_type(self, said: str | None) -> str:
         own = self._given["q"].type
@@ -357,6 +410,8 @@ class Attention:
         if o.shape != self.shape:
             raise ArgumentError(f"attention: {o.name} has the shape {o.shape}, and the result's is {self.shape}.")
         _check_tokens(o)
+        if self._on_host:
+            check_apart("attention", o, self._given.values())
         a = self._arguments
         a.o, a.lse = o.address, lse
         a.o_stride = _strides(o)

@@ -199,10 +199,9 @@ def gpu_operand(operation: str, name: str, array: Any, said: Said = Said()) -> G
     return make(operation, name, array, said)
 
 
-def gpu_result(operation: str, name: str, array: Any, type: str) -> GpuOperand:
-    """An array of the caller's that results go to; raw bits are of `type`. DLPack gives no array that cannot be written to.
-    Raises ArgumentError."""
-    held = gpu_operand(operation, name, array, Said(type, of_raw_only=True))
+def gpu_result(operation: str, name: str, array: Any, said: Said) -> GpuOperand:
+    """An array of the caller's that is written to. DLPack gives no array that cannot be. Raises ArgumentError."""
+    held = gpu_operand(operation, name, array, said)
     if not hasattr(array, "__dlpack__") and _interface_of(f"{operation}: {name}", array).read_only:
         raise ArgumentError(f"{operation}: {name} cannot be written to; an array that is not read-only is needed.")
     return held._replace(operand=held.operand._replace(copying=""))

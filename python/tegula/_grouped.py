@@ -9,7 +9,7 @@ from typing import Any
 
 from ._library import LEFT_OUT, GemmInputsArguments, GroupedGemmArguments, flag, int32, integer, library
 from ._places import Place
-from ._problems import CODES, Operand, row_distance, rows_of, unpacked
+from ._problems import CODES, Operand, check_apart, row_distance, rows_of, unpacked
 from .errors import ArgumentError
 
 BLOCK = 128
@@ -182,7 +182,7 @@ class GroupedGemm:
             raise ArgumentError(f"{operation}: {a.name} has the shape {a.shape}, and {b.name} {b.shape}; the groups must be the same.")
         if a.type != b.type and not {a.type, b.type} <= set(FP8):
             raise ArgumentError(f"{operation}: {a.name} is of {a.type}, and {b.name} of {b.type}; they must have one type.")
-        self.type = a.type
+        self.type, self._operands = a.type, (a, b)
         self.shape_d = (self.groups, self.m, self.n) if grouping in (MASKED, OF_K) else (self.m, self.n)
         self.is_empty = 0 in (self.groups, self.m, self.n, self.k)
         self.arguments = g = GroupedGemmArguments()
@@ -220,6 +220,8 @@ class GroupedGemm:
                 f"{self.operation}: {c.name} and {d.name} begin at one address and have strides of {c.strides} and {d.strides} elements; "
                 "in place they must be equal."
             )
+        in_place = c is not None and c.address == d.address
+        check_apart(self.operation, d, (*self._operands, *(() if c is None or in_place else (c,))))
 
     def _of_form(self, x: Operand, grouped: bool, rows: str, along: str, turned: bool) -> None:
         form = [*(["groups"] if grouped else []), *((along, rows) if turned else (rows, along))]

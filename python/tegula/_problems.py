@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from ctypes import byref, c_int64, c_void_p
 from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from ._library import LEFT_OUT, GemmArguments, check, library
 from .errors import ArgumentError, shown
@@ -19,6 +22,9 @@ _MAJOR_K, _MAJOR_MN = 0, 1
 _ACTIVATIONS = {"none": 0, "relu": 1, "gelu": 2, "silu": 3}
 _F32_MAX = 3.4028234663852886e38
 _F32_TINY = 2.0**-149
+_NUMPY = {"f16": "f2", "bf16": "u2", "f32": "f4", "tf32": "f4", "i32": "i4"}  # what has the size of an element; others have a byte
+# Solutions that NumPy tries before it gives up; of strides of tensors, even those of packed buffers, the first ones tell.
+_MOST_WORK: Any = 1 << 20  # NumPy's stubs know -1 and 0
 
 
 class Operand(NamedTuple):
@@ -77,8 +83,45 @@ def rows_of(operation: str, operand: Operand, contiguous: str, axis: int = -1) -
     return distance
 
 
-def real(operation: str, name: str, value: Any) -> float:
-    """A finite number that f32 can hold, to within its rounding."""
+class _Memory:
+    """What NumPy makes an array of, wherever it lies."""
+
+    def __init__(self, operand: Operand) -> None:
+        dtype = np.dtype(_NUMPY.get(operand.type, "u1"))
+        self.__array_interface__ = {
+            "version": 3,
+            "data": (operand.address, True),
+            "shape": operand.shape,
+            "strides": tuple(stride * dtype.itemsize for stride in operand.strides),
+            "typestr": dtype.str,
+        }
+
+
+def values_of(operand: Operand) -> npt.NDArray[Any]:
+    """An operand's elements as NumPy has them, or bits of their size. They can be read where they lie in the host's memory."""
+    return np.asarray(_Memory(operand))
+
+
+def check_apart(operation: str, written: Operand, others: Iterable[Operand]) -> None:
+    """Refuses a tensor that is written to and shares an element's memory with another one. The library refuses what it is
+    certain of by the tensors' spans, and takes those that lie in each other's gaps."""
+    for other in others:
+        try:
+            shared = np.shares_memory(values_of(written), values_of(other), max_work=_MOST_WORK)
+        except RuntimeError:  # np.exceptions.TooHardError
+            raise ArgumentError(
+                f"{operation}: {written.name} has the shape {written.shape} and strides of {written.strides} elements, and {other.name} "
+                f"{other.shape} and {other.strides}, of which it is too hard to tell whether they share memory; their spans must lie apart."
+            ) from None
+        if shared:
+            remedy = f": copy {other.name}" if other.copying else ""
+            raise ArgumentError(
+                f"{operation}: {written.name} is written to, and shares memory with {other.name}; they must lie apart{remedy}."
+            )
+
+
+def real(operation: str, name: str, value: Any, must: str = "") -> float:
+    """A finite number that f32 can hold, to within its rounding. `must`: what it must be, where not all of these are taken."""
     try:
         number = float("" if isinstance(value, (str, bytes, bytearray)) else value)
     except (TypeError, ValueError, RuntimeError):  # the last of tensors that have no number
@@ -86,9 +129,10 @@ def real(operation: str, name: str, value: Any) -> float:
     except OverflowError:
         number = float("inf")
     if not abs(number) <= _F32_MAX:
-        raise ArgumentError(f"{operation}: {name} is {number}; it must be a finite number of f32.")
+        raise ArgumentError(f"{operation}: {name} is {number}; it must be {must or 'a finite number of f32'}.")
     if 0 < abs(number) <= _F32_TINY / 2:
-        raise ArgumentError(f"{operation}: {name} is {number}, which f32 rounds to 0; it must be 0, or at least {_F32_TINY} in size.")
+        must = must or f"0, or at least {_F32_TINY} in size"
+        raise ArgumentError(f"{operation}: {name} is {number}, which f32 rounds to 0; it must be {must}.")
     return number
 
 

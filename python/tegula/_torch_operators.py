@@ -177,8 +177,9 @@ def _attend(given: dict[str, Any]) -> tuple[Tensor, Tensor]:
     """O and the log-sum-exp, with or without keys that are appended before."""
     q, cu_seqlens_q = given["q"], given.get("cu_seqlens_q")
     device = q.device
-    # What lengths in the host's memory hold is checked at each call.
-    checks = device.type == "cpu" and any(given.get(name) is not None for name in _attention_problem.INTEGERS)
+    # What lengths and factors in the host's memory hold is checked at each call.
+    read = (*_attention_problem.INTEGERS, *_attention_problem.FACTORS)
+    checks = device.type == "cpu" and any(given.get(name) is not None for name in read)
     form = None if checks else _form("attention", given)
     plan = _plans.get(form)
     if plan is None:

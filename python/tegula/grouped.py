@@ -19,6 +19,7 @@ from .machine import Machine, simulated
 _NAME = "grouped_gemm"
 
 
+_TYPES = (*BF16, *FP8, "e2m1")  # on one machine or another
 _BY = {"rows": CONTIGUOUS, "masked": MASKED, "k": OF_K}
 
 
@@ -132,8 +133,8 @@ def grouped_gemm(
     on = simulated(_NAME, machine)
     raw = _arrays.is_raw(a)
     said_of_b = dtype_b if dtype_b is not None else dtype if _arrays.is_raw(b) else None
-    of_a = _arrays.operand(_NAME, "a", a, dtype)
-    of_b = _arrays.operand(_NAME, "b", b, said_of_b, "dtype" if dtype_b is None else "dtype_b")
+    of_a = _arrays.operand(_NAME, "a", a, dtype, types=_TYPES)
+    of_b = _arrays.operand(_NAME, "b", b, said_of_b, "dtype" if dtype_b is None else "dtype_b", _TYPES)
     check_block_scale(_NAME, block_scale)
     _check_types(of_a, of_b, block_scale, on.compute_capability)
     ends = _bounds("group_ends", group_ends, None)

@@ -101,8 +101,6 @@ def gemm(
     flag("gemm: report", report)
     raw = _arrays.is_raw(a)
     said_of_b = dtype_b if dtype_b is not None else dtype if _arrays.is_raw(b) else None
-    # C and bias hold what D does.
-    said_of_c = (out_dtype or "bf16" if dtype in ("e4m3", "e5m2", *_problems.PACKED) else out_dtype or dtype) if raw else None
     factors = {
         name: np.array(_problems.real("gemm", name, factor), dtype=np.float32)
         for name, factor in (("scale_a", scale_a), ("scale_b", scale_b))
@@ -117,14 +115,20 @@ def gemm(
     if of_b.type in _problems.PACKED:
         b = _arrays.aligned(b, 32)
         of_b = _arrays.operand("gemm", "b", b, said_of_b)
+    out_type = _problems.result_type(of_a.type, out_dtype)
+    added = {
+        name: _arrays.operand("gemm", name, x, out_type if raw and _arrays.is_raw(x) else None, types=(out_type,))
+        for name, x in (("c", c), ("bias", bias))
+        if x is not None
+    }
     scales = block_scales("gemm", block_scale, of_a, block_scale_a, of_b, block_scale_b)
     if scales is not None:
         addresses = dict(block_scale=scales.code, block_scale_a=scales.a.ctypes.data, block_scale_b=scales.b.ctypes.data)
     problem = _problems.Gemm(
         of_a,
         of_b,
-        c=None if c is None else _arrays.operand("gemm", "c", c, said_of_c if _arrays.is_raw(c) else None),
-        bias=None if bias is None else _arrays.operand("gemm", "bias", bias, said_of_c if _arrays.is_raw(bias) else None),
+        c=added.get("c"),
+        bias=added.get("bias"),
         alpha=alpha,
         beta=beta,
         activation=activation,
@@ -134,7 +138,11 @@ def gemm(
     )
     if out is None:
         out = np.empty(problem.shape, dtype=_arrays.numpy_type(problem.out_type, raw))
-    arguments = problem.into(_arrays.result("gemm", "out", out, problem.out_type))
+    of_out = _arrays.result("gemm", "out", out, out_type, (out_type,))
+    arguments = problem.into(of_out)
+    # C may be D, in place.
+    in_place = "c" in added and (added["c"].address, added["c"].shape, added["c"].strides) == (of_out.address, of_out.shape, of_out.strides)
+    _problems.check_apart("gemm", of_out, (of_a, of_b, *(x for name, x in added.items() if name != "c" or not in_place)))
     on = simulated("gemm", machine)
     _workspace = _with_workspace(problem, on)
     found = _problems.launch(library.tegula_gemm, on, arguments, None, report)
@@ -196,18 +204,23 @@ def attention(
 
     q: (batch, seq_q, heads, head_dim), k: (batch, seq_k, kv_heads, head_dim), v: the same with head_dim_v, or all three
     without the batch; kv_heads is a divisor of heads, the head dimension contiguous. float16, ml_dtypes' bfloat16 or
-    float8_e4m3fn, or uint16 and uint8 with `dtype` "f16", "bf16" or "e4m3". scale: 1 / sqrt(head_dim) where left out.
+    float8_e4m3fn, or uint16 and uint8 with `dtype` "f16", "bf16" or "e4m3". scale: 1 / sqrt(head_dim) where left out, else
+    from 2^-126 to 2^126.
 
     Query i stands at key i + seq_k - seq_q. With `causal` it sees no key behind that place; with `window` (left, right)
     only that many keys before it and behind it, where they are not None. A query that sees none gives zeros. With a
-    softcap c a score s becomes c tanh(s / c). sink: float32, (heads,), one more score of every row of its head, which has
-    no value. Head dims are 32, 64, 96, 128 and 256, equal for both; what follows, a head_dim_v of its own, other
-    multiples of 8, windows, softcap and sinks need an sm_90.
+    softcap c, from 2^-60 to 2^60, a score s becomes c tanh(s / c). sink: float32, (heads,), one more score of every row of its
+    head, finite or -inf, which has no value.
 
-    Latent attention, of DeepSeek-V2's decoding: head_dim 576 in bf16, one head of keys, and v is k[..., :512].
+    On an sm_90 head dims are multiples of 8 up to 256, of e4m3 of 16, and head_dim_v may be another one than head_dim; on an
+    sm_100 up to 192, of v 128, or 256 for both, not of e4m3. An sm_80 computes 32, 64, 96, 128 and 256, equal for both, in 16
+    bits, and neither windows, softcap, sinks, nor lengths and pages.
+
+    Latent attention, of DeepSeek-V2's decoding, on an sm_90: head_dim 576 in bf16, one head of keys, and v is k[..., :512].
 
     e4m3: an element stands for itself times q_descale, k_descale or v_descale, float32, one for all or one for each
-    batch and key head, (batch, kv_heads). O is then bf16, or what out_dtype says, "f16" or "bf16". precise: sums over keys
+    batch and key head, (batch, kv_heads); in a GPU's memory all three have one form. They are finite, q_descale and
+    k_descale above 0. O is then bf16, or what out_dtype says, "f16" or "bf16". precise: sums over keys
     in f32, which is left out for; False is faster, and keeps the tensor core's 13 bits.
 
     Sequences of their own lengths. With cu_seqlens_q, int32, (batch + 1), ascending from 0, q and O are
@@ -216,15 +229,15 @@ def attention(
     are the same of k and v. With seqused_k, int32, (batch), sequence b has only the first seqused_k[b] keys. With
     page_table, int32, (batch, pages of a sequence), k and v are (pages, page_size, kv_heads, head_dim), and key j of
     sequence b is token j % page_size of page page_table[b, j // page_size]; page_size is 16, 32, 64 or a multiple of
-    128. Lengths and pages of NumPy arrays are checked; on a GPU a longer sequence is cut.
+    128. Lengths, pages and factors of NumPy arrays are checked; on a GPU a longer sequence is cut.
 
     With k_new and v_new, (batch, seq_new, kv_heads, head_dim), k and v are a cache that is written to: sequence b has
     seqused_k[b] keys there, the new ones are copied behind them, and all are seen. seqused_k stays as it is. With
     cu_seqlens_new, int32, (batch + 1), new keys are packed, at most max_seqlen_new of a sequence. They have the cache's
     type; of e4m3 float16 or bfloat16 too, which are divided by k_descale and v_descale. Latent keys have no v_new.
 
-    Few queries on many keys are computed by more CTAs, each on a part of the keys, as many as is best; `splits` says
-    how many, and 1 gives bits that do not depend on the batch.
+    Few queries on many keys are computed by more CTAs on an sm_90, each on a part of the keys, as many as is best; `splits` says
+    how many, from 1 to 1024, and 1 gives bits that do not depend on the batch.
 
     Arrays of a GPU are computed there, as gemm says.
 
@@ -233,6 +246,7 @@ def attention(
     ArgumentError for what is not computed, with a sentence.
     """
     flag("attention: return_lse", return_lse)
+    _attention.check_dtype(dtype)
     arrays = dict(sink=sink, q_descale=q_descale, k_descale=k_descale, v_descale=v_descale)
     arrays |= dict(cu_seqlens_q=cu_seqlens_q, cu_seqlens_k=cu_seqlens_k, seqused_k=seqused_k, page_table=page_table)
     arrays |= dict(k_new=k_new, v_new=v_new, cu_seqlens_new=cu_seqlens_new)
@@ -245,7 +259,13 @@ def attention(
         return prepared.attention(q, k, v, machine=machine, stream=stream, **options)
     _no_stream("attention", stream)
     flag("attention: report", report)
-    operands = {name: _arrays.operand("attention", name, x, dtype) for name, x in (("q", q), ("k", k), ("v", v))}
+    types = _attention.TYPES
+    operands = {"q": _arrays.operand("attention", "q", q, dtype, types=types)}
+    for name, x in (("k", k), ("v", v)):
+        if k_new is None:
+            operands[name] = _arrays.operand("attention", name, x, dtype, types=types)
+        else:  # a cache
+            operands[name] = _arrays.result("attention", name, x, dtype, types)
     kept: dict[str, Any] = {}
     for name, x in arrays.items():
         if x is not None and name in _attention.INTEGERS:
@@ -253,15 +273,15 @@ def attention(
         elif x is not None:
             factor = name in _attention.DESCALES and not isinstance(x, np.ndarray)
             kept[name] = np.array(_problems.real("attention", name, x), dtype=np.float32) if factor else x
-            raw_new = dtype if name in _attention.NEW and _arrays.is_raw(x) else None
-            operands[name] = _arrays.operand("attention", name, kept[name], raw_new)
-            if name in ("q_descale", "k_descale") and not np.all((kept[name] > 0) & np.isfinite(kept[name])):
-                raise ArgumentError(f"attention: {name} is {shown(kept[name])}; every factor must be finite and above 0.")
-    if k_new is not None:
-        for name, x in (("k", k), ("v", v)):
-            if not x.flags.writeable:
-                raise ArgumentError(f"attention: {name} cannot be written to, and k_new is to be appended to it.")
-    problem = _attention.Attention(operands, _attention.Options(**options), on_host=True)
+            is_new = name in _attention.NEW
+            raw_new = dtype if is_new and _arrays.is_raw(x) else None
+            operands[name] = _arrays.operand("attention", name, kept[name], raw_new, types=types if is_new else ("f32",))
+
+    def for_each(name: str, shape: tuple[int, int]) -> _problems.Operand:
+        kept[name] = np.ascontiguousarray(np.broadcast_to(kept[name], shape))
+        return _arrays.operand("attention", name, kept[name])
+
+    problem = _attention.Attention(operands, _attention.Options(**options), on_host=True, for_each=for_each)
     if out is None:
         out = np.empty(problem.shape, dtype=_arrays.numpy_type(problem.out_type, _arrays.is_raw(q)))
         if cu_seqlens_q is not None:
@@ -269,7 +289,8 @@ def attention(
     lse = np.empty(problem.lse_shape, dtype=np.float32) if return_lse else None
     if lse is not None and cu_seqlens_q is not None:
         lse[:, cu_seqlens_q[-1] :] = -np.inf
-    arguments = problem.into(_arrays.result("attention", "out", out, problem.out_type), None if lse is None else lse.ctypes.data)
+    of_out = _arrays.result("attention", "out", out, problem.out_type, (problem.out_type,))
+    arguments = problem.into(of_out, None if lse is None else lse.ctypes.data)
     on = simulated("attention", machine)
     _workspace = _with_workspace(problem, on)
     found = _problems.launch(library.tegula_attention, on, arguments, None, report)

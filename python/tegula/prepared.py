@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from ctypes import byref, c_void_p
 from typing import Any, NamedTuple, Unpack
 
@@ -27,11 +27,16 @@ class _Call(NamedTuple):
     results: list[Any]
 
 
-def _given(operation: str, arrays: dict[str, Any], said: dict[str, Said]) -> dict[str, GpuOperand]:
+def _given(operation: str, arrays: dict[str, Any], said: dict[str, Said], written: Collection[str] = ()) -> dict[str, GpuOperand]:
+    """Those that are given, as operands; `written` names those that are written to. Raises ArgumentError."""
     for name in ("a", "b", "q", "k", "v"):
         if name in arrays and arrays[name] is None:
             raise ArgumentError(f"{operation}: {name} is None; an array in a GPU's memory is needed.")
-    return {name: gpu_operand(operation, name, x, said.get(name, Said())) for name, x in arrays.items() if x is not None}
+    return {
+        name: (gpu_result if name in written else gpu_operand)(operation, name, x, said.get(name, Said()))
+        for name, x in arrays.items()
+        if x is not None
+    }
 
 
 def _machine(operation: str, machine: Machine | None, device: int) -> Machine:
@@ -86,7 +91,7 @@ def _gemm(
     )
     if out is None:
         out = empty("gemm", a, problem.shape, problem.out_type)
-    held["out"] = gpu_result("gemm", "out", out, problem.out_type)
+    held["out"] = gpu_result("gemm", "out", out, Said(problem.out_type, of_raw_only=True))
     arguments = problem.into(held["out"].operand)
     device = shared_device("gemm", held)
     owners = [x.owner for x in held.values()]
@@ -109,14 +114,17 @@ def _attention(
     **options: Any,
 ) -> _Call:
     flag("attention: return_lse", return_lse)
+    _attention_problem.check_dtype(dtype)
     said = dict.fromkeys(_attention_problem.ELEMENTS, Said(dtype)) | dict.fromkeys(_attention_problem.INTEGERS, Said("i32"))
     said |= dict.fromkeys(_attention_problem.NEW, Said(dtype, of_raw_only=True))
-    held = _given("attention", {"q": q, "k": k, "v": v, **(arrays or {})}, said)
+    arrays = arrays or {}
+    cache = ("k", "v") if arrays.get("k_new") is not None else ()
+    held = _given("attention", {"q": q, "k": k, "v": v, **arrays}, said, cache)
     operands = {name: x.operand for name, x in held.items()}
     problem = _attention_problem.Attention(operands, _attention_problem.Options(**options), on_host=False)
     if out is None:
         out = empty("attention", q, problem.shape, problem.out_type)
-    held["out"] = gpu_result("attention", "out", out, problem.out_type)
+    held["out"] = gpu_result("attention", "out", out, Said(problem.out_type, of_raw_only=True))
     results = [out]
     if return_lse:
         results.append(empty("attention", q, problem.lse_shape, "f32"))

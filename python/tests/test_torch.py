@@ -228,6 +228,15 @@ def test_a_gemm_in_a_workspace(monkeypatch: pytest.MonkeyPatch) -> None:
         hold(tt.gemm(a, w), exact, torch.float16, exact.abs().max().item())
 
 
+def test_factors_are_checked_at_each_call() -> None:
+    """Also of tensors of a form that was computed before."""
+    sink = torch.zeros(2)
+    tt.attention(T, T, T, sink=sink)
+    sink[1] = torch.nan
+    with pytest.raises(ArgumentError, match="sink is array.*nan.*every score must be finite, or -inf"):
+        tt.attention(T, T, T, sink=sink)
+
+
 def test_a_first_call_imports_no_compiler() -> None:
     code = (
         "import sys, torch, tegula.torch as tt\n"
@@ -241,6 +250,7 @@ def test_a_first_call_imports_no_compiler() -> None:
 
 X = values(8, 8)
 T = values(1, 8, 2, 32)
+CACHE = values(1, 8, 4, 32)
 LEAF = values(1, 8, 2, 32).requires_grad_()
 
 
@@ -269,6 +279,8 @@ LEAF = values(1, 8, 2, 32).requires_grad_()
         (lambda: tt.scaled_dot_product_attention(T, T[:, :4], T[:, :4]), "set enable_gqa"),
         (lambda: tt.scaled_dot_product_attention(T, T[:, :, :1], T[:, :, :1], is_causal=True), "as many"),
         (lambda: tt.scaled_dot_product_attention(T, T, T, attn_mask=cast(Any, 1)), "attn_mask is 1; only None"),
+        (lambda: tt.flash_attn_with_kvcache(T, CACHE[:, :, :2], CACHE[:, :, 2:], CACHE[:, :, 1:3], T, cache_seqlens=0), "k is written to, and shares memory with k_new"),
+        (lambda: tt.flash_attn_with_kvcache(T, CACHE[..., ::2], CACHE[..., ::2], T, T, cache_seqlens=0), "must be contiguous: allocate k so"),
     ],
 )
 def test_refusals_are_sentences(call: Any, sentence: str) -> None:
