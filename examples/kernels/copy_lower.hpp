@@ -36,8 +36,8 @@ struct CopyLower {
     Copy const by{thread_idx()};
     Dim3 const cta = block_idx();
 
-    auto const mS = matrix<1>(p.s, p.lds, p.m, p.n);                 // (M, N)
-    auto const mD = matrix<1>(p.d, p.ldd, p.m, p.n);                 // (M, N)
+    auto const mS = whole_vectors(matrix<1>(p.s, p.lds, p.m, p.n));  // (M, N)
+    auto const mD = whole_vectors(matrix<1>(p.d, p.ldd, p.m, p.n));  // (M, N)
     auto const gS = local_tile<block_m, block_n>(mS, cta.y, cta.x);  // (block_m, block_n)
     auto const gD = local_tile<block_m, block_n>(mD, cta.y, cta.x);  // (block_m, block_n)
     auto tSrS = make_fragment_like(by.partition(gS));                // (vector, 8, 1)

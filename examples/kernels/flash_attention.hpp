@@ -54,10 +54,11 @@ struct FlashAttention {
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
     int const thread = thread_idx(), block = block_idx().x;
     std::int64_t const head = std::int64_t{block_idx().y} * p.seq * head_dim;
-    auto const mQ = matrix<1>(p.q + head, head_dim, p.seq, head_dim);  // (seq, head_dim)
-    auto const mK = matrix<1>(p.k + head, head_dim, p.seq, head_dim);  // (seq, head_dim)
-    auto const mV = matrix<0>(p.v + head, head_dim, head_dim, p.seq);  // (head_dim, seq)
-    auto const mO = matrix<1>(p.o + head, head_dim, p.seq, head_dim);  // (seq, head_dim)
+    // d = head_dim, a multiple of the copies' vectors
+    auto const mQ = whole_vectors(matrix<1>(p.q + head, head_dim, p.seq, head_dim));  // (seq, d)
+    auto const mK = whole_vectors(matrix<1>(p.k + head, head_dim, p.seq, head_dim));  // (seq, d)
+    auto const mV = whole_vectors(matrix<0>(p.v + head, head_dim, head_dim, p.seq));  // (d, seq)
+    auto const mO = whole_vectors(matrix<1>(p.o + head, head_dim, p.seq, head_dim));  // (seq, d)
     auto const gK = local_tile<block_n, head_dim>(mK, _, 0);  // (block_n, head_dim, blocks)
     auto const gV = local_tile<head_dim, block_n>(mV, 0, _);  // (head_dim, block_n, blocks)
     auto const sQ = tensor(smem.q);                           // (block_m, head_dim)

@@ -54,8 +54,8 @@ struct GemmMma {
     int const thread = thread_idx();
     Dim3 const cta = block_idx();
 
-    auto const mA = matrix<1>(p.a, p.lda, p.m, p.k);                 // (M, K)
-    auto const mB = matrix<1>(p.b, p.ldb, p.n, p.k);                 // (N, K)
+    auto const mA = whole_vectors(matrix<1>(p.a, p.lda, p.m, p.k));  // (M, K)
+    auto const mB = whole_vectors(matrix<1>(p.b, p.ldb, p.n, p.k));  // (N, K)
     auto const mC = matrix<1>(p.c, p.ldc, p.m, p.n);                 // (M, N)
     auto const gA = local_tile<block_m, block_k>(mA, cta.x, _);      // (block_m, block_k, k_tiles)
     auto const gB = local_tile<block_n, block_k>(mB, cta.y, _);      // (block_n, block_k, k_tiles)

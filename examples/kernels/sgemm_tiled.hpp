@@ -57,8 +57,8 @@ struct SgemmTiled {
     int const thread = thread_idx();
     Dim3 const cta = block_idx();
 
-    auto const mA = matrix<0>(p.a, p.lda, p.m, p.k);                 // (M, K)
-    auto const mB = matrix<0>(p.b, p.ldb, p.n, p.k);                 // (N, K)
+    auto const mA = whole_vectors(matrix<0>(p.a, p.lda, p.m, p.k));  // (M, K)
+    auto const mB = whole_vectors(matrix<0>(p.b, p.ldb, p.n, p.k));  // (N, K)
     auto const mC = matrix<0>(p.c, p.ldc, p.m, p.n);                 // (M, N)
     auto const gA = local_tile<block_m, block_k>(mA, cta.x, _);      // (block_m, block_k, k_tiles)
     auto const gB = local_tile<block_n, block_k>(mB, cta.y, _);      // (block_n, block_k, k_tiles)

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "tegula/arch/barrier.hpp"
@@ -117,6 +118,38 @@ struct BulkBothWays {
     bulk_wait_group<0>();
   }
 };
+
+/// Stores 256 numbers from element 768 of a tensor of 1000 on.
+struct BulkBeyondTheEdge {
+  struct Params {
+    std::uint32_t* out;
+  };
+  static constexpr int threads = 32;
+  struct SharedStorage {
+    SharedTile<std::uint32_t, Layout(layout(256))> tile;
+    template <class F> void name_buffers(F&& name) { name("tile", tile); }
+  };
+  void operator()(Params const& p, SharedStorage& smem) const {
+    auto const tile = tensor(smem.tile);
+    for (int i = thread_idx(); i < 256; i += threads) tile(i) = 1;
+    fence_proxy_async_shared();
+    cta::sync();
+    if (thread_idx() != 0) return;
+    copy(BulkCopy{}, tile,
+         local_tile<256>(global_tensor<Axes<Unit>>(p.out, extents(1000), strides(1)), 3));
+    bulk_commit_group();
+    bulk_wait_group<0>();
+  }
+};
+
+TEST(BulkCopy, ClipsNothing) {
+  sim::Machine machine({.throw_on_finding = false});
+  std::uint32_t* const out = device(machine, std::vector<std::uint32_t>(1024, 7), "out");
+  sim::Report const report = sim::launch<BulkBeyondTheEdge>(machine, Dim3{1, 1, 1}, {out});
+  EXPECT_NE(report.text().find("256, 232): a bulk copy reaches beyond the edge of the tensor"),
+            std::string::npos)
+      << report.text();
+}
 
 TEST(BulkCopy, MovesWhatLiesInOnePiece) {
   std::vector<std::uint32_t> in(1024), out(1024, 7);

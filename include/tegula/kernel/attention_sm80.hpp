@@ -104,12 +104,13 @@ template <AttentionConfig C> struct AttentionSm80 {
     int const m0 = w.block_m * C.block_m;
     int const kv_head = w.head / (p.heads / p.kv_heads);
 
-    auto const mQ = matrix<1>(head<T const>(p.q, p.q_stride, w.batch, w.head), p.q_stride.seq,
-                              p.seq_q, C.head_dim);
-    auto const mK = matrix<1>(head<T const>(p.k, p.k_stride, w.batch, kv_head), p.k_stride.seq,
-                              p.seq_k, C.head_dim);
-    auto const mV = matrix<0>(head<T const>(p.v, p.v_stride, w.batch, kv_head), p.v_stride.seq,
-                              C.head_dim, p.seq_k);
+    // A row has head_dim elements: no edge cuts a vector of them.
+    auto const mQ = whole_vectors(matrix<1>(head<T const>(p.q, p.q_stride, w.batch, w.head),
+                                            p.q_stride.seq, p.seq_q, C.head_dim));
+    auto const mK = whole_vectors(matrix<1>(head<T const>(p.k, p.k_stride, w.batch, kv_head),
+                                            p.k_stride.seq, p.seq_k, C.head_dim));
+    auto const mV = whole_vectors(matrix<0>(head<T const>(p.v, p.v_stride, w.batch, kv_head),
+                                            p.v_stride.seq, C.head_dim, p.seq_k));
     auto const gQ = local_tile<C.block_m, C.head_dim>(mQ, w.block_m, 0);  // (block_m, head_dim)
     auto const gK = local_tile<C.block_n, C.head_dim>(mK, _, 0);  // (block_n, head_dim, blocks)
     auto const gV = local_tile<C.head_dim, C.block_n>(mV, 0, _);  // (head_dim, block_n, blocks)
@@ -201,8 +202,8 @@ template <AttentionConfig C> struct AttentionSm80 {
                   lse);
       }
     }
-    auto const mO =
-        matrix<1>(head<T>(p.o, p.o_stride, w.batch, w.head), p.o_stride.seq, p.seq_q, C.head_dim);
+    auto const mO = whole_vectors(
+        matrix<1>(head<T>(p.o, p.o_stride, w.batch, w.head), p.o_stride.seq, p.seq_q, C.head_dim));
     auto const sO = tensor(smem.q);
     warp::sync();  // every lane of the warp has read its fragments of Q
     copy(convert<T>(tOrO), MmaO{thread}.partition_c(sO));

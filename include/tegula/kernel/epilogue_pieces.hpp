@@ -170,8 +170,9 @@ template <EpilogueSm90Spec S, class Mma, int Waves> class PieceEpilogue {
     int const lane = thread_ % kWarpSize, warp = thread_ % kWarpgroupSize / kWarpSize;
     GroupedGemmOutput const& out = p_.out;
     int const row = warp_rows * warp;
-    auto const mD = matrix<1>(static_cast<Out*>(out.d) + (m + row) * out.ldd + n, out.ldd,
-                              left - row, out.n - n);
+    // TMA stores the groups' other rows: D's are whole pieces of 16 bytes.
+    auto const mD = whole_vectors(matrix<1>(static_cast<Out*>(out.d) + (m + row) * out.ldd + n,
+                                            out.ldd, left - row, out.n - n));
     copy(CopyRows<Columns>{lane}, rows_of<Columns>(buffer),
          local_tile<warp_rows, Columns>(mD, 0, 0));
   }

@@ -124,10 +124,11 @@ template <GemmConfig C> struct GemmSm80 {
     int const thread = thread_idx();
     TileIndex const tile = tile_index(p, block_idx().x);
 
-    auto const mA =
-        matrix<a_contiguous>(static_cast<T const*>(p.a) + batch() * p.a_batch, p.lda, p.m, p.k);
-    auto const mB =
-        matrix<b_contiguous>(static_cast<T const*>(p.b) + batch() * p.b_batch, p.ldb, p.n, p.k);
+    // Vectors of more than an element are for operands of which no edge cuts one.
+    auto const mA = whole_vectors(
+        matrix<a_contiguous>(static_cast<T const*>(p.a) + batch() * p.a_batch, p.lda, p.m, p.k));
+    auto const mB = whole_vectors(
+        matrix<b_contiguous>(static_cast<T const*>(p.b) + batch() * p.b_batch, p.ldb, p.n, p.k));
     auto const gA = local_tile<C.block_m, C.block_k>(mA, tile.m, _);  // (block_m, block_k, k_tiles)
     auto const gB = local_tile<C.block_n, C.block_k>(mB, tile.n, _);  // (block_n, block_k, k_tiles)
     auto const sA = tensor(smem.a);                                   // (block_m, block_k, stages)

@@ -59,6 +59,50 @@ template <class Space, class G, class H, int Count> TEGULA_DEVICE constexpr void
       "copy: a vector's elements must be neighbours in global memory, along the tensor's unit axis");
 }
 
+/// A vector of which the first `inside` elements are read, and the others are zeros. `Cut`: there
+/// may be such as have some elements inside and some outside.
+template <class T, int N, bool Cut>
+TEGULA_DEVICE Vector<T, N> load_inside(T const* from, int inside, SourceLocation where) {
+  using V = Vector<T, N>;
+  if constexpr (Cut) {
+    if (inside > 0 && inside < N) {
+      V values{};
+#pragma unroll
+      for (int j = 0; j + 1 < N; ++j) {
+        if (j < inside) values.data[j] = ld_global<T>(from + j, where);
+      }
+      return values;
+    }
+  }
+  return inside > 0 ? ld_global<V>(from, where) : V{};
+}
+/// Writes the first `inside` elements of a vector.
+template <bool Cut, class T, int N>
+TEGULA_DEVICE void store_inside(T* to, Vector<T, N> const& values, int inside,
+                                SourceLocation where) {
+  if constexpr (Cut) {
+    if (inside < N) {
+#pragma unroll
+      for (int j = 0; j + 1 < N; ++j) {
+        if (j < inside) st_global(to + j, values.data[j], where);
+      }
+      return;
+    }
+  }
+  if (inside > 0) st_global(to, values, where);
+}
+/// Whether an edge of a tensor may cut a copy's vectors.
+template <Clip C, int Vector> inline constexpr bool may_be_cut = C == Clip::edges&& Vector > 1;
+
+/// How many elements of a step's vector are in the tensor and wanted. Of those outside, nobody is
+/// asked.
+template <class M, int Vector, class Base, class Wanted>
+TEGULA_DEVICE int wanted_inside(Base const& base, Wanted const& wanted, int i,
+                                SourceLocation where) {
+  int const inside = base.template count_inside<M, Vector>(where, i);
+  return inside > 0 && wanted(i) ? inside : 0;
+}
+
 struct Always {
   template <class... I> TEGULA_DEVICE constexpr bool operator()(I...) const { return true; }
 };
@@ -91,16 +135,19 @@ TEGULA_DEVICE void copy_to_shared(
   base.left[strided] = fill.left;
 #pragma unroll unrolled
   for (int i = 0; i < steps; ++i) {
-    bool const inside = (fill.none || base.template inside<steps_of<MG>>(i)) && wanted(i);
+    int const inside = fill.none ? (wanted(i) ? S.vector : 0)
+                                 : wanted_inside<steps_of<MG>, S.vector>(base, wanted, i, where);
     auto const* const address = base.template at<steps_of<MG>>(where, i);
     SharedAddr const place = target.space.template at<steps_of<MS>>(where, i);
     if constexpr (bytes == 16) {
-      cp_async_cg<16>(place, address, inside ? 16 : 0, where);
+      cp_async_cg<16>(place, address, inside * static_cast<int>(sizeof(T)), where);
     } else if constexpr (bytes >= 4) {
-      cp_async_ca<bytes>(place, address, inside ? bytes : 0, where);
+      cp_async_ca<bytes>(place, address, inside * static_cast<int>(sizeof(T)), where);
     } else {
-      using V = Vector<std::remove_const_t<U>, S.vector>;
-      st_shared(place, inside ? ld_global<V>(address, where) : V{}, where);
+      st_shared(place,
+                load_inside<std::remove_const_t<U>, S.vector, may_be_cut<C, S.vector>>(
+                    address, inside, where),
+                where);
     }
   }
 }
@@ -130,8 +177,10 @@ TEGULA_DEVICE void copy_to_global(
   for (int i = 0; i < map_size<steps_of<MS>>; ++i) {
     auto const values =
         ld_shared<Vector<U, S.vector>>(source.space.template at<steps_of<MS>>(where, i), where);
-    if ((C == Clip::none || base.template inside<steps_of<MG>>(i)) && wanted(i))
-      st_global(base.template at<steps_of<MG>>(where, i), values, where);
+    int const inside = wanted_inside<steps_of<MG>, S.vector>(base, wanted, i, where);
+    if (inside > 0)
+      store_inside<may_be_cut<C, S.vector>>(base.template at<steps_of<MG>>(where, i), values,
+                                            inside, where);
   }
 }
 
@@ -156,13 +205,14 @@ TEGULA_DEVICE void copy_to_registers(TiledCopy<S, T> const& by,
   auto const source = by.partition(from, where);
   using MG = typename decltype(source)::Map;
   check_registers<S, Global<U, A, C>, MG, U, Fragment<E, M>>();
-  using V = Vector<std::remove_const_t<U>, S.vector>;
+  using V = std::remove_const_t<U>;
   auto const base = source.space.base();
 #pragma unroll
   for (int i = 0; i < map_size<steps_of<MG>>; ++i) {
-    bool const inside = (C == Clip::none || base.template inside<steps_of<MG>>(i)) && wanted(i);
-    put(to, i * S.vector,
-        inside ? ld_global<V>(base.template at<steps_of<MG>>(where, i), where) : V{}, where);
+    int const inside = wanted_inside<steps_of<MG>, S.vector>(base, wanted, i, where);
+    V const* const address = inside > 0 ? base.template at<steps_of<MG>>(where, i) : nullptr;
+    put(to, i * S.vector, load_inside<V, S.vector, may_be_cut<C, S.vector>>(address, inside, where),
+        where);
   }
 }
 
@@ -178,9 +228,11 @@ TEGULA_DEVICE void copy_from_registers(TiledCopy<S, T> const& by, Fragment<E, M>
   auto const base = target.space.base();
 #pragma unroll
   for (int i = 0; i < map_size<steps_of<MG>>; ++i) {
-    if ((C == Clip::none || base.template inside<steps_of<MG>>(i)) && wanted(i))
-      st_global(base.template at<steps_of<MG>>(where, i),
-                get<U, S.vector>(from, i * S.vector, where), where);
+    int const inside = wanted_inside<steps_of<MG>, S.vector>(base, wanted, i, where);
+    if (inside > 0)
+      store_inside<may_be_cut<C, S.vector>>(base.template at<steps_of<MG>>(where, i),
+                                            get<U, S.vector>(from, i * S.vector, where), inside,
+                                            where);
   }
 }
 
@@ -197,8 +249,8 @@ template <class Predicate, class Part> struct WantedAt {
 
 /// Starts the copy of a tile (m, n) from global to shared memory: by cp.async where the hardware
 /// has the vector's width (4, 8, 16 bytes), else through a register. What lies outside of a
-/// tensor that clips becomes zeros. Complete for this thread at its next cp_async_wait_group that
-/// covers it.
+/// tensor that clips becomes zeros, also where its edge cuts a vector. Complete for this thread at
+/// its next cp_async_wait_group that covers it.
 template <TiledCopySpec S, class T, class U, class A, Clip C, class G, class Tile, int Moved,
           class H>
 TEGULA_DEVICE void copy(TiledCopy<S, T> const& by, Tensor<Global<U, A, C>, G> const& from,
@@ -207,7 +259,7 @@ TEGULA_DEVICE void copy(TiledCopy<S, T> const& by, Tensor<Global<U, A, C>, G> co
   detail::copy_to_shared(by, from, to, detail::Always{}, where);
 }
 /// A tile from shared to global memory, through registers. Nothing outside of a tensor that clips
-/// is written.
+/// is written: of a vector that its edge cuts, single elements are.
 template <TiledCopySpec S, class T, class U, class A, Clip C, class G, class Tile, int Moved,
           class H>
 TEGULA_DEVICE void copy(TiledCopy<S, T> const& by,

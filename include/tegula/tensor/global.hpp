@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "tegula/arch/global.hpp"
+#include "tegula/layout/refuse.hpp"
 #include "tegula/tensor/tensor.hpp"
 
 /// Tensors in global memory, of any rank.
@@ -21,8 +22,13 @@ template <int Rows> struct Paged { static_assert(Rows > 0, "a page has at least 
 template <class... Kinds> struct Axes {};
 
 /// Whether accesses to a tensor may fall outside of it: then those that do are left out (copies
-/// write zeros where they would have read).
-enum class Clip : bool { none, edges };
+/// write zeros where they would have read). An edge may cut a copy's vectors: of those only the
+/// elements inside are moved.
+enum class Clip : std::uint8_t {
+  none,     ///< none does (whole)
+  vectors,  ///< some do, and a copy's vectors lie inside or outside as a whole (whole_vectors)
+  edges
+};
 
 namespace detail {
 
@@ -57,6 +63,19 @@ struct RowTable {
   std::int64_t page_stride = 0;
 };
 struct NoTable {};
+
+#if !TEGULA_GPU
+/// An edge of a tensor lies where the kernel says that none does, after `inside` of `count`
+/// neighbours: ends the launch on the simulated machine with that finding.
+[[noreturn, gnu::noinline]] inline void cut_by_edge(char const* reason, int count, int inside,
+                                                    SourceLocation where) {
+  char const* file = where.file;
+  for (char const* c = file; *c != 0; ++c) {
+    if (*c == '/') file = c + 1;
+  }
+  refuse("copy", reason, file, where.line, count, inside);
+}
+#endif
 
 /// A tensor that a problem does not have, as C where beta is 0, has no place: on the host null
 /// stays null, to which C++ adds nothing.
@@ -123,6 +142,25 @@ template <class T, class A, Clip C = Clip::edges> struct Global {
       }
       (typename detail::CountTo<rank>::Type{});
     }
+    /// How many of a vector's elements, neighbours along the unit axis from there on, lie in the
+    /// tensor. A comparison more than inside() only where an edge may cut the vector.
+    template <class M, int Count, class... I>
+    TEGULA_DEVICE int count_inside([[maybe_unused]] SourceLocation where, I... i) const {
+      if (C == Clip::none) return Count;
+      bool const begins = inside<M>(i...);
+      if constexpr (Count > 1) {
+        if constexpr (C == Clip::edges) {
+          int const rest = left[unit] - coordinate<unit>(M{}, i...);
+          return !begins ? 0 : rest < Count ? rest : Count;
+        }
+#if !TEGULA_GPU
+        if (begins && left[unit] - coordinate<unit>(M{}, i...) < Count) [[unlikely]]
+          detail::cut_by_edge("the edge of a tensor of whole vectors (whole_vectors) cuts a vector",
+                              Count, left[unit] - coordinate<unit>(M{}, i...), where);
+#endif
+      }
+      return begins ? Count : 0;
+    }
 
    private:
     template <int Axis> TEGULA_DEVICE std::int64_t offset(int at, SourceLocation where) const {
@@ -159,7 +197,7 @@ template <class T, class A, Clip C = Clip::edges> struct Global {
     (typename detail::CountTo<rank>::Type{});
 #if TEGULA_GPU
     // Opaque, so that the compiler adds each step to the pointer and not to every term of its sum.
-    if constexpr (C == Clip::edges) asm("" : "+l"(begin));
+    if constexpr (C != Clip::none) asm("" : "+l"(begin));
 #endif
     result.data = begin;
     return result;
@@ -263,11 +301,12 @@ TEGULA_DEVICE auto matrix(T* data, std::int64_t stride, int rows, int columns) {
                                                                     strides(stride, stride));
 }
 
-/// The same tensor, of which no access falls outside: nothing is compared.
-template <class T, class A, Clip C, class M>
-TEGULA_DEVICE auto whole(Tensor<Global<T, A, C>, M> const& tensor) {
+namespace detail {
+/// The same tensor, clipped in another way.
+template <Clip To, class T, class A, Clip C, class M>
+TEGULA_DEVICE auto clipped(Tensor<Global<T, A, C>, M> const& tensor) {
   auto const& s = tensor.space;
-  Global<T, A, Clip::none> space;
+  Global<T, A, To> space;
   space.data = s.data;
   for (int axis = 0; axis < Global<T, A>::rank; ++axis) {
     space.stride[axis] = s.stride[axis];
@@ -275,7 +314,23 @@ TEGULA_DEVICE auto whole(Tensor<Global<T, A, C>, M> const& tensor) {
     space.origin[axis] = s.origin[axis];
   }
   space.table = s.table;
-  return Tensor<Global<T, A, Clip::none>, M>{space};
+  return Tensor<Global<T, A, To>, M>{space};
+}
+}  // namespace detail
+
+/// The same tensor, of which no access falls outside: nothing is compared.
+template <class T, class A, Clip C, class M>
+TEGULA_DEVICE auto whole(Tensor<Global<T, A, C>, M> const& tensor) {
+  return detail::clipped<Clip::none>(tensor);
+}
+
+/// The same tensor, of which each vector of a copy lies inside or outside as a whole: its first
+/// element is compared, and none of the others. So the extent along the unit axis, from where the
+/// vectors begin, must be a multiple of the vector; a vector that the edge cuts ends the launch on
+/// the simulated machine, and on a GPU is moved as a whole.
+template <class T, class A, Clip C, class M>
+TEGULA_DEVICE auto whole_vectors(Tensor<Global<T, A, C>, M> const& tensor) {
+  return detail::clipped < C == Clip::none ? Clip::none : Clip::vectors > (tensor);
 }
 
 }  // namespace tegula

@@ -65,7 +65,9 @@ template <class... Kinds> std::string axes_text(Axes<Kinds...>) {
 template <class T, class A, Clip C> std::string space_text(Global<T, A, C> const& s) {
   return "global memory, " + element_name<T>() + ", axes (" + axes_text(A{}) + "), extents " +
          tuple_text(s.extent) + ", base at " + tuple_text(s.origin) +
-         (C == Clip::none ? ", whole" : ", clipped");
+         (C == Clip::none      ? ", whole"
+          : C == Clip::vectors ? ", clipped at whole vectors"
+                               : ", clipped");
 }
 template <class Tile, class Threads, CopyOp Op, int Moved>
 std::string space_text(Shared<Tile, Threads, Op, Moved> const&) {

@@ -207,11 +207,26 @@ template <int UnitAxis, class G> inline constexpr bool is_one_run = false;
 template <int UnitAxis, int Extent, class... Empty>
 inline constexpr bool is_one_run<UnitAxis, Map<Mode<Along<UnitAxis, Extent, 1>>, Empty...>> =
     (true && ... && std::is_same_v<Empty, Mode<>>);
+/// A bulk copy moves all of its bytes: none of them may lie outside of the tensor.
+template <class T, class A, Clip C, class G>
+TEGULA_DEVICE void check_inside([[maybe_unused]] Tensor<Global<T, A, C>, G> const& tensor,
+                                [[maybe_unused]] SourceLocation where) {
+#if !TEGULA_GPU
+  if constexpr (C != Clip::none) {
+    auto const base = tensor.space.base();
+    int const inside = base.template inside<G>(0) ? base.left[Global<T, A, C>::unit] : 0;
+    if (inside < map_size<G>) [[unlikely]]
+      cut_by_edge("a bulk copy reaches beyond the edge of the tensor, and clips nothing",
+                  map_size<G>, inside, where);
+  }
+#endif
+}
 }  // namespace detail
 
 /// By one thread, cp.async.bulk: what lies in one piece in both memories, a multiple of 16 bytes at
 /// multiples of 16, from global memory (`full` counts the bytes) or to it (part of the thread's
-/// current bulk group).
+/// current bulk group). It clips nothing: what reaches beyond the tensor's edge ends the launch on
+/// the simulated machine.
 struct BulkCopy {};
 template <class T, class A, Clip C, class G, class Tile, int Moved, class H>
 TEGULA_DEVICE void copy(BulkCopy, Tensor<Global<T, A, C>, G> const& from,
@@ -219,6 +234,7 @@ TEGULA_DEVICE void copy(BulkCopy, Tensor<Global<T, A, C>, G> const& from,
                         SharedAddr full, SourceLocation where = SourceLocation::current()) {
   static_assert(detail::is_one_run<Global<T, A, C>::unit, G> && map_size<G> == map_size<H>,
                 "copy: a bulk copy moves one run of neighbours, as many elements on both sides");
+  detail::check_inside(from, where);
   bulk_load(to.space.base_address(), from.at(where, 0), detail::SharedPiece<Tile, H>::bytes, full,
             where);
 }
@@ -229,6 +245,7 @@ TEGULA_DEVICE void copy(BulkCopy,
                         SourceLocation where = SourceLocation::current()) {
   static_assert(detail::is_one_run<Global<T, A, C>::unit, G> && map_size<G> == map_size<H>,
                 "copy: a bulk copy moves one run of neighbours, as many elements on both sides");
+  detail::check_inside(to, where);
   bulk_store(to.at(where, 0), from.space.base_address(), detail::SharedPiece<Tile, H>::bytes,
              where);
 }
