@@ -11,6 +11,7 @@
 #include "tegula/tensor/descriptor.hpp"
 #include "tegula/tensor/fragment.hpp"
 #include "tegula/tensor/map.hpp"
+#include "tegula/tensor/operand_checks.hpp"
 #include "tegula/tensor/shared.hpp"
 #include "tegula/tensor/tensor.hpp"
 
@@ -106,23 +107,22 @@ template <MmaSpec S> struct TensorMemoryMma {
   TEGULA_DEVICE auto partition_a(Tensor<Space, M> const& tensor,
                                  SourceLocation where = SourceLocation::current()) const {
     static_assert(S.operands == MmaOperands::ss, "partition_a: this A lies in tensor memory");
-    return operand<S.m / S.ctas>(tensor, where);
+    return operand<'a', S.m / S.ctas>(tensor, where);
   }
   template <class Space, class M>
   TEGULA_DEVICE auto partition_b(Tensor<Space, M> const& tensor,
                                  SourceLocation where = SourceLocation::current()) const {
-    return operand<S.n / S.ctas>(tensor, where);
+    return operand<'b', S.n / S.ctas>(tensor, where);
   }
 
  private:
-  template <int Rows, class Space, class M>
+  template <char Operand, int Rows, class Space, class M>
   TEGULA_DEVICE auto operand(Tensor<Space, M> const& tensor, SourceLocation where) const {
     using Tile = typename Space::Memory;
     constexpr int K = mode_size<mode_at<1, M>>;
     static_assert(mode_size<mode_at<0, M>> == Rows,
                   "partition: the operand's tile must be as high as the MMA's, in each CTA");
-    static_assert(8 * sizeof(typename Tile::Element) == element_bits(S),
-                  "partition: the tile's elements are not the MMA's");
+    detail::check_described_tile<Operand, Tile, M, S>();
     static_assert(K % S.k == 0, "partition: the instruction's k must divide the tile's");
     using Steps = compose_t<take_t<0, 2, M>, Map<Mode<Along<1, K / S.k, S.k>>>>;
     return detail::make_tensor<concat_t<Steps, take_t<2, M::rank, M>>>(

@@ -8,6 +8,7 @@
 #include "tegula/numeric/dtype.hpp"
 #include "tegula/tensor/descriptor.hpp"
 #include "tegula/tensor/fragment.hpp"
+#include "tegula/tensor/operand_checks.hpp"
 #include "tegula/tensor/shared.hpp"
 
 /// Tiled MMAs: an instruction spread over the threads of a CTA, and which of them holds what. All
@@ -338,10 +339,9 @@ template <TiledMmaSpec S> struct TiledMma {
     using Registers = detail::registers_t<S, Operand, K>;
     if constexpr (requires { typename Space::Memory; }) {
       using Tile = typename Space::Memory;
-      static_assert(sizeof(typename Tile::Element) == sizeof(A),
-                    "partition: the tile's elements are not the MMA's");
       if constexpr (S.atom.operands == MmaOperands::ss ||
                     (S.atom.operands == MmaOperands::rs && Operand == 'b')) {
+        detail::check_described_tile<Operand, Tile, M, S.atom>();
         using Steps = detail::WgmmaSteps<S, Operand, K>;
         using Groups = compose_t<take_t<0, 2, M>, group_t<MapOf<typename Steps::Groups>>>;
         using Own = concat_t<compose_t<take_t<0, 2, M>, MapOf<typename Steps::Steps>>,
@@ -353,9 +353,12 @@ template <TiledMmaSpec S> struct TiledMma {
           return detail::make_tensor<Own>(all);
         }
       } else {
+        detail::check_elements<Tile, Operand == 'a' ? S.atom.a : S.atom.b>();
         using Rows = detail::MatrixRows<S, Operand, 8 * sizeof(typename Tile::Element), K,
-                                        detail::Contiguity<Tile>::along_mn>;
+                                        detail::OperandContiguity<Tile, M>::along_mn>;
         if constexpr (Rows::matrices > 0) {
+          static_assert(detail::OperandContiguity<Tile, M>::mn >= 0,
+                        "partition: mn of an operand goes along one axis of its tile");
           using Begins = compose_t<take_t<0, 2, M>, MapOf<typename Rows::ThreadSource>>;
           using Own = concat_t<compose_t<take_t<0, 2, M>, MapOf<typename Rows::StepSource>>,
                                take_t<2, M::rank, M>>;
