@@ -6,6 +6,7 @@
 #include <cstring>
 #include <tegula/numeric/dtype.hpp>
 #include <tegula/numeric/narrow_double.hpp>
+#include <type_traits>
 
 namespace tegula {
 namespace {
@@ -236,6 +237,28 @@ TEST(Conversions, WorkInConstantExpressions) {
   static_assert(dtype_of<bfloat16> == DType::bf16 && bits(DType::e2m1) == 4 &&
                 bits(DType::tf32) == 32);
   static_assert(sizeof(type_of<DType::f16>) == 2);
+}
+
+/// A format is made of bits in braces, and of nothing in parentheses: a number is converted.
+template <class T> constexpr bool is_made_of_braced_bits() {
+  using Bits = decltype(T::bits);
+  static_assert(T{1}.bits == 1 && T{}.bits == 0 && T{T{3}}.bits == 3);
+  static_assert(std::is_trivial_v<T> && std::is_standard_layout_v<T> && sizeof(T) == sizeof(Bits));
+  static_assert(!std::is_constructible_v<T, float> && !std::is_constructible_v<T, double>);
+  static_assert(!std::is_constructible_v<T, Bits> && !std::is_constructible_v<T, int>);
+  T const copied = {2};
+  return T(copied).bits == 2;
+}
+template <half> struct OfHalf {};
+
+TEST(Formats, AreMadeOfBracedBits) {
+  static_assert(is_made_of_braced_bits<half>() && is_made_of_braced_bits<bfloat16>() &&
+                is_made_of_braced_bits<tfloat32>());
+  static_assert(is_made_of_braced_bits<float_e4m3>() && is_made_of_braced_bits<float_e5m2>() &&
+                is_made_of_braced_bits<float_e3m2>() && is_made_of_braced_bits<float_e2m3>() &&
+                is_made_of_braced_bits<float_e2m1>() && is_made_of_braced_bits<float_e2m1x2>());
+  static_assert(is_made_of_braced_bits<float_ue8m0>() && is_made_of_braced_bits<float_ue4m3>());
+  static_assert(std::is_same_v<OfHalf<half{1}>, OfHalf<to_half(0x1p-24f)>>);
 }
 
 TEST(DTypes, AreNamedAsInPtx) {

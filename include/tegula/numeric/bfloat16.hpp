@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <tegula/numeric/narrow.hpp>
 
 namespace tegula {
@@ -8,6 +9,10 @@ namespace tegula {
 /// bfloat16, PTX .bf16: the upper half of a binary32. NaN from a conversion is 0x7fff.
 struct bfloat16 {
   std::uint16_t bits;
+
+  bfloat16() = default;
+  TEGULA_HOST_DEVICE constexpr bfloat16(std::initializer_list<std::uint16_t> bits)
+      : bits(detail::only(bits)) {}
 
   /// Exact, NaN payload kept (a shift, as compilers emit for a GPU).
   TEGULA_HOST_DEVICE constexpr explicit operator float() const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <tegula/numeric/narrow.hpp>
 
 namespace tegula {
@@ -9,6 +10,10 @@ namespace tegula {
 /// neither infinity nor NaN.
 struct float_e2m1 {
   std::uint8_t bits;
+
+  float_e2m1() = default;
+  TEGULA_HOST_DEVICE constexpr float_e2m1(std::initializer_list<std::uint8_t> bits)
+      : bits(detail::only(bits)) {}
 
   TEGULA_HOST_DEVICE constexpr explicit operator float() const {
     return detail::bits_float(detail::widen<kE2m1Format, false>(bits & 0xfu));
@@ -33,6 +38,10 @@ TEGULA_HOST_DEVICE constexpr std::uint8_t pack(float_e2m1 lo, float_e2m1 hi) {
 /// memory addresses such pairs: tensors, tiles and TMA count them as elements of a byte.
 struct float_e2m1x2 {
   std::uint8_t bits;
+
+  float_e2m1x2() = default;
+  TEGULA_HOST_DEVICE constexpr float_e2m1x2(std::initializer_list<std::uint8_t> bits)
+      : bits(detail::only(bits)) {}
 
   TEGULA_HOST_DEVICE constexpr float_e2m1 operator[](int i) const {
     return float_e2m1{static_cast<std::uint8_t>(bits >> 4 * i & 0xf)};

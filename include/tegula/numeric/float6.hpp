@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <tegula/numeric/narrow.hpp>
 
 namespace tegula {
@@ -8,6 +9,10 @@ namespace tegula {
 /// OCP 6-bit E3M2, PTX .e3m2, in the low 6 bits: neither infinity nor NaN, largest value 28.
 struct float_e3m2 {
   std::uint8_t bits;
+
+  float_e3m2() = default;
+  TEGULA_HOST_DEVICE constexpr float_e3m2(std::initializer_list<std::uint8_t> bits)
+      : bits(detail::only(bits)) {}
 
   TEGULA_HOST_DEVICE constexpr explicit operator float() const {
     return detail::bits_float(detail::widen<kE3m2Format, false>(bits & 0x3fu));
@@ -17,6 +22,10 @@ struct float_e3m2 {
 /// OCP 6-bit E2M3, PTX .e2m3, in the low 6 bits: neither infinity nor NaN, largest value 7.5.
 struct float_e2m3 {
   std::uint8_t bits;
+
+  float_e2m3() = default;
+  TEGULA_HOST_DEVICE constexpr float_e2m3(std::initializer_list<std::uint8_t> bits)
+      : bits(detail::only(bits)) {}
 
   TEGULA_HOST_DEVICE constexpr explicit operator float() const {
     return detail::bits_float(detail::widen<kE2m3Format, false>(bits & 0x3fu));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <tegula/numeric/narrow.hpp>
 
 namespace tegula {
@@ -8,6 +9,10 @@ namespace tegula {
 /// OCP 8-bit E4M3, PTX .e4m3: no infinity, one NaN (0x7f, 0xff), largest finite value 448.
 struct float_e4m3 {
   std::uint8_t bits;
+
+  float_e4m3() = default;
+  TEGULA_HOST_DEVICE constexpr float_e4m3(std::initializer_list<std::uint8_t> bits)
+      : bits(detail::only(bits)) {}
 
   TEGULA_HOST_DEVICE constexpr explicit operator float() const {
     return detail::bits_float((bits & 0x7f) == 0x7f ? 0x7fffffffu
@@ -18,6 +23,10 @@ struct float_e4m3 {
 /// OCP 8-bit E5M2, PTX .e5m2: infinities and NaNs as IEEE, largest finite value 57344.
 struct float_e5m2 {
   std::uint8_t bits;
+
+  float_e5m2() = default;
+  TEGULA_HOST_DEVICE constexpr float_e5m2(std::initializer_list<std::uint8_t> bits)
+      : bits(detail::only(bits)) {}
 
   TEGULA_HOST_DEVICE constexpr explicit operator float() const {
     return detail::bits_float(detail::widen<kE5m2Format, true>(bits));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <tegula/numeric/narrow.hpp>
 
 namespace tegula {
@@ -8,6 +9,10 @@ namespace tegula {
 /// IEEE binary16, PTX .f16: the bits, and nothing else. NaN from a conversion is 0x7fff.
 struct half {
   std::uint16_t bits;
+
+  half() = default;
+  TEGULA_HOST_DEVICE constexpr half(std::initializer_list<std::uint16_t> bits)
+      : bits(detail::only(bits)) {}
 
   TEGULA_HOST_DEVICE constexpr explicit operator float() const {
     return detail::bits_float(detail::widen<kHalfFormat, true>(bits));

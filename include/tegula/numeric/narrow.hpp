@@ -1,11 +1,17 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <tegula/macros.hpp>
 
 /// The one conversion between binary32 and every narrower binary format, in integers, so that its
 /// bits are the same in a constant expression, on the host and on a GPU. The named formats
 /// (half.hpp, bfloat16.hpp, ...) are bit holders on top of it.
+///
+/// A format is made of its bits in braces, half{0x3c00}, and of a number by its conversion,
+/// to_half(1.0f) or from_float<half>(1.0f). half(1.0f) and static_cast<half>(1.0f), in which one
+/// could be taken for the other, do not compile: of an aggregate C++20 makes these of the bits, and
+/// so the formats have a constructor, of a braced list.
 namespace tegula {
 
 enum class Rounding : std::uint8_t {
@@ -41,6 +47,14 @@ inline constexpr NarrowFormat kE2m3Format{2, 3, 0x1f, 0x1f};
 inline constexpr NarrowFormat kE2m1Format{2, 1, 0x7, 0x7};
 
 namespace detail {
+
+/// The only value of a braced list.
+template <class T> TEGULA_HOST_DEVICE constexpr T only(std::initializer_list<T> list) {
+#if !TEGULA_GPU
+  if (list.size() != 1) __builtin_trap();
+#endif
+  return *list.begin();
+}
 
 TEGULA_HOST_DEVICE constexpr std::uint32_t float_bits(float x) {
   return __builtin_bit_cast(std::uint32_t, x);

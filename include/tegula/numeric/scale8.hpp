@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <tegula/numeric/float8.hpp>
 #include <tegula/numeric/narrow.hpp>
 
@@ -10,6 +11,10 @@ namespace tegula {
 /// OCP E8M0, PTX .ue8m0: 2^(bits - 127), from 2^-127 to 2^127; 0xff is NaN. No zero.
 struct float_ue8m0 {
   std::uint8_t bits;
+
+  float_ue8m0() = default;
+  TEGULA_HOST_DEVICE constexpr float_ue8m0(std::initializer_list<std::uint8_t> bits)
+      : bits(detail::only(bits)) {}
 
   TEGULA_HOST_DEVICE constexpr explicit operator float() const {
     return detail::bits_float(bits == 0xff ? 0x7fffffffu
@@ -21,6 +26,10 @@ struct float_ue8m0 {
 /// PTX .ue4m3: e4m3 whose sign bit is not read, from 0 to 448; NaN is 0x7f.
 struct float_ue4m3 {
   std::uint8_t bits;
+
+  float_ue4m3() = default;
+  TEGULA_HOST_DEVICE constexpr float_ue4m3(std::initializer_list<std::uint8_t> bits)
+      : bits(detail::only(bits)) {}
 
   TEGULA_HOST_DEVICE constexpr explicit operator float() const {
     return static_cast<float>(float_e4m3{static_cast<std::uint8_t>(bits & 0x7f)});

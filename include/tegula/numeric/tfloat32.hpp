@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <tegula/numeric/narrow.hpp>
 
 namespace tegula {
@@ -10,6 +11,10 @@ namespace tegula {
 /// operand, truncated.
 struct tfloat32 {
   std::uint32_t bits;
+
+  tfloat32() = default;
+  TEGULA_HOST_DEVICE constexpr tfloat32(std::initializer_list<std::uint32_t> bits)
+      : bits(detail::only(bits)) {}
 
   TEGULA_HOST_DEVICE constexpr explicit operator float() const {
     return detail::bits_float(bits & 0xffffe000u);
