@@ -140,7 +140,11 @@ template <DType D> using type_of = typename detail::TypeOf<D>::Type;
 
 /// binary32 to T: round to nearest even (fp8: saturating; tf32: toward zero, as a tensor core reads
 /// it; ue8m0: upward). T: float, half, bfloat16, tfloat32, or a float of 8, 6 or 4 bits.
-template <class T> TEGULA_HOST_DEVICE constexpr T from_float(float x);
+template <class T> TEGULA_HOST_DEVICE constexpr T from_float(float) {
+  static_assert(sizeof(T) == 0,
+                "from_float: T is float, half, bfloat16, tfloat32, or a float of 8, 6 or 4 bits");
+  return {};
+}
 template <> TEGULA_HOST_DEVICE constexpr float from_float<float>(float x) { return x; }
 template <> TEGULA_HOST_DEVICE constexpr half from_float<half>(float x) { return to_half(x); }
 template <> TEGULA_HOST_DEVICE constexpr bfloat16 from_float<bfloat16>(float x) {

@@ -67,7 +67,7 @@ template <int Stages, int Readers, class Tile = int> class TileQueue {
 
  public:
   struct Storage {
-    alignas(piece_bytes) Tile tile[Stages];
+    alignas(piece_bytes) Pieces tile[Stages];  // trivial, as shared memory is; a Tile need not be
     Mbarrier full[Stages];
     Mbarrier empty[Stages];
     template <class F> void name_buffers(F&& name) {

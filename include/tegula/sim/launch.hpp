@@ -117,6 +117,7 @@ struct KernelForm {
   std::string_view name;
   int threads;
   std::size_t shared_bytes;
+  std::size_t params_bytes;
   std::size_t storage_bytes, storage_alignment;  ///< of SharedStorage, also of an empty one
   Dim3 cluster = {};
   int min_ctas_per_sm = 1;
@@ -132,10 +133,18 @@ struct KernelForm {
 template <class Kernel> constexpr KernelForm form_of() {
   using Params = typename Kernel::Params;
   using Storage = typename Kernel::SharedStorage;
-  static_assert(std::is_trivially_destructible_v<Storage>, "shared memory has no destructors");
+  static_assert(
+      std::is_trivially_default_constructible_v<Storage> &&
+          std::is_trivially_destructible_v<Storage>,
+      "a kernel's SharedStorage is trivial: nobody initialises shared memory, so that its "
+      "members have no initialisers, constructors or destructors");
+  static_assert(std::is_invocable_v<Kernel const&, Params const&, Storage&>,
+                "what a thread of a kernel does is void operator()(Params const&, SharedStorage&) "
+                "const; it is const");
   KernelForm form{.name = name_of<Kernel>(),
                   .threads = Kernel::threads,
                   .shared_bytes = std::is_empty_v<Storage> ? 0 : sizeof(Storage),
+                  .params_bytes = sizeof(Params),
                   .storage_bytes = sizeof(Storage),
                   .storage_alignment = alignof(Storage),
                   .run = [](void const* params, void* storage) {

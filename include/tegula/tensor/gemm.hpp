@@ -76,6 +76,17 @@ requires(S.atom.operands == MmaOperands::warp) TEGULA_DEVICE
   }
 }
 
+/// What the instruction does not multiply, said in a sentence.
+template <TiledMmaSpec S, class A, class B, class TC, class MC>
+requires(S.atom.operands == MmaOperands::warp &&
+         !(detail::is_fragment<A> && detail::is_fragment<B>)) TEGULA_DEVICE
+    void gemm(TiledMma<S> const&, A const&, B const&, Fragment<TC, MC>&,
+              SourceLocation = SourceLocation::current()) {
+  static_assert(sizeof(A) == 0,
+                "gemm: mma.sync multiplies two fragments; operands in shared memory: "
+                "gemm<Ahead>(mma, a, b, c)");
+}
+
 /// c += a b^T over all of K: b is a thread's part of a tile in shared memory, loaded by ldmatrix a
 /// step before it is used, a step being at most `Ahead` loads; a is that too, or in registers
 /// (TiledMma::operand_a). (a's loads are not hidden: their registers are worth more.)
