@@ -212,7 +212,8 @@ ClusterLog GlobalRaces::finish() {
   log.cluster = index_;
   log.rows = shadow_.rows(
       cluster_->ctas(), cluster_->cta(0).threads(),
-      [&](std::uint32_t agent, std::uint32_t time) { return order_.cover(agent, time); });
+      [&](std::uint32_t agent, std::uint32_t time) { return order_.cover(agent, time); },
+      [&](void const* address) { return cluster_->cta(0).allocation(address); });
   log.sites = shadow_.sites();
   log.foreigns = order_.foreigns();
   log.covers = order_.covers();

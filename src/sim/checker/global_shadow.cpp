@@ -34,8 +34,7 @@ void GlobalShadow::Plane::set(std::size_t word, std::vector<Record> const& recor
 
 void GlobalShadow::clear() {
   for (std::size_t i = 0; i < used_; ++i) {
-    pool_[i]->writes.clear();
-    pool_[i]->shared.clear();
+    for (Plane Page::*const plane : kPlanes) (pool_[i].get()->*plane).clear();
   }
   used_ = 0;
   table_.clear();
@@ -47,9 +46,10 @@ void GlobalShadow::clear() {
 std::size_t GlobalShadow::memory() const {
   std::size_t bytes = 0;
   for (auto const& page : pool_) {
-    for (Plane const* const plane : {&page->writes, &page->shared}) {
-      bytes += sizeof(Record) * kWords * ((plane->first != nullptr) + (plane->second != nullptr));
-      for (auto const& [word, records] : plane->rest)
+    for (Plane Page::*const of_page : kPlanes) {
+      Plane const& plane = page.get()->*of_page;
+      bytes += sizeof(Record) * kWords * ((plane.first != nullptr) + (plane.second != nullptr));
+      for (auto const& [word, records] : plane.rest)
         bytes += 64 + sizeof(Record) * records.capacity();
     }
   }
@@ -105,6 +105,7 @@ struct GlobalShadow::Pass {
   std::vector<GlobalSite> const& sites;
   /// without bytes; the latest record that was found to be ordered before
   Record last_ordered = 0;
+  Record last_replaced = 0;  ///< likewise: that this access takes the place of
   std::optional<GlobalConflict> conflict;
 
   bool ordered(Record r) {
@@ -115,6 +116,26 @@ struct GlobalShadow::Pass {
                                                     static_cast<Time>(time_of(r))))
       return false;
     last_ordered = key;
+    return true;
+  }
+  /// Whether this access, which disturbs whatever the earlier one does, races with another
+  /// cluster's wherever that one does. It comes after the earlier one, so that what releases it
+  /// releases both. Both have acquired the same. And other clusters' accesses need no more to come
+  /// before the earlier one: a read by the asynchronous proxy needs a fence of the proxies, too,
+  /// and no order suits one through the read-only path.
+  bool replaces(Record r) {
+    Record const key = without_bytes(r);
+    if (key == last_replaced || key == mine) return true;
+    if (!ordered(r)) return false;
+    GlobalSite const& earlier = sites[site_of(r)];
+    GlobalSite const& own = sites[site_of(mine)];
+    bool const needs_fence =
+        earlier.async && earlier.access == GlobalAccess::read && earlier.foreign != 0;
+    if (earlier.foreign != own.foreign ||
+        (needs_fence && !(own.async && own.access == earlier.access)) ||
+        (through_read_only_path(earlier) && !through_read_only_path(own)))
+      return false;
+    last_replaced = key;
     return true;
   }
   void check(Record r, std::uintptr_t word_address, std::uint32_t bytes) {
@@ -136,7 +157,29 @@ struct GlobalShadow::Pass {
   }
 };
 
-/// A write takes the place of all that was done to its bytes before.
+void GlobalShadow::keep_replaced(Page& page, std::size_t word) {
+  if (replaced_.empty()) return;
+  scratch_.clear();
+  page.replaced.for_each(word, [&](Record r) {
+    auto const again = std::find_if(replaced_.begin(), replaced_.end(), [&](Record other) {
+      return without_bytes(other) == without_bytes(r);
+    });
+    if (again == replaced_.end()) {
+      scratch_.push_back(r);
+    } else {
+      *again |= r & 15;
+    }
+  });
+  scratch_.insert(scratch_.end(), replaced_.begin(), replaced_.end());
+  if (scratch_.size() > kMostReplaced)
+    scratch_.erase(scratch_.begin(), scratch_.end() - kMostReplaced);
+  page.replaced.set(word, scratch_);
+  replaced_.clear();
+}
+
+/// Within the cluster, a write takes the place of all that was done to its bytes before: what races
+/// with that races with the write. Between clusters only where it replaces that, or races with it
+/// itself, which was found.
 void GlobalShadow::write_word(Page& page, std::size_t word, std::uint32_t bytes, Pass& pass) {
   std::uintptr_t const address = page.number * kPageBytes + 4 * word;
   for (Plane* const plane : {&page.writes, &page.shared}) {
@@ -146,6 +189,8 @@ void GlobalShadow::write_word(Page& page, std::size_t word, std::uint32_t bytes,
     plane->for_each(word, [&](Record r) {
       pass.check(r, address, bytes);
       Record const left = r & ~Record{bytes};
+      if ((bytes_of(r) & bytes) != 0 && pass.ordered(r) && !pass.replaces(r))
+        replaced_.push_back(without_bytes(r) | (bytes_of(r) & bytes));
       if (bytes_of(left) == 0) return;
       if (writes && without_bytes(left) == pass.mine) {
         scratch_.push_back(left | bytes);
@@ -157,6 +202,7 @@ void GlobalShadow::write_word(Page& page, std::size_t word, std::uint32_t bytes,
     if (writes && !merged) scratch_.insert(scratch_.begin(), pass.mine | bytes);
     plane->set(word, scratch_);
   }
+  keep_replaced(page, word);
 }
 
 /// A read, or an atomic, stands beside those of its kind that it is not ordered after.
@@ -186,10 +232,7 @@ void GlobalShadow::share_word(Page& page, std::size_t word, std::uint32_t bytes,
       scratch_.push_back(r);
     } else if (without_bytes(r) == pass.mine) {
       mine |= r & 15;
-    } else if ((bytes_of(r) & ~bytes) != 0 || !pass.ordered(r) ||
-               pass.sites[site_of(r)].foreign != pass.actor.foreign ||
-               (through_read_only_path(pass.sites[site_of(r)]) &&
-                !through_read_only_path(pass.sites[site_of(pass.mine)]))) {
+    } else if ((bytes_of(r) & ~bytes) != 0 || !pass.replaces(r)) {
       scratch_.push_back(r);
     }
   });
@@ -209,7 +252,7 @@ std::optional<GlobalConflict> GlobalShadow::note(std::uintptr_t begin, std::size
                                                  std::uint32_t site, GlobalActor const& actor) {
   GlobalAccess const access = sites_[site].access;
   Record const mine = record(site, actor.agent, actor.time);
-  Pass pass{actor, access, mine, sites_, 0, {}};
+  Pass pass{actor, access, mine, sites_, 0, 0, {}};
   for (std::uintptr_t const end = begin + bytes; begin != end;) {
     Page& page = this->page(begin / kPageBytes);
     std::uintptr_t const stop = std::min(end, (begin / kPageBytes + 1) * kPageBytes);
@@ -229,7 +272,7 @@ std::optional<GlobalConflict> GlobalShadow::note(std::uintptr_t begin, std::size
       if ((other.first == nullptr || other.first[word] == 0) &&
           (old == 0 ||
            ((old & (kMore | 15)) == 15 && is_atomic(old) == (access == GlobalAccess::atomic) &&
-            pass.ordered(old) && sites_[site_of(old)].foreign == actor.foreign))) {
+            pass.replaces(old)))) {
         own.first[word] = mine | 15;
       } else {
         note_word(page, word, 15, pass);
@@ -330,6 +373,11 @@ void GlobalShadow::RowList::end_run() {
   }
   latest = rows_.size();
   rows_.push_back(run);
+}
+
+void GlobalShadow::RowList::end_allocation() {
+  end_run();
+  latest_.fill(kNone);
 }
 
 std::vector<GlobalRows> GlobalShadow::RowList::take() {

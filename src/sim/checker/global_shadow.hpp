@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "checker/causality.hpp"
@@ -14,7 +15,9 @@
 #include "values/instruction.hpp"
 
 /// What one cluster did to global memory, byte by byte: by whom each was last written, who has read
-/// it since, and who combined something with it atomically.
+/// it since, and who combined something with it atomically. What a write took the place of is kept
+/// where the cluster had learnt more of others in between: the write may come after what another
+/// cluster did, and the earlier access not.
 namespace tegula::sim {
 
 /// Who accesses global memory.
@@ -96,8 +99,10 @@ class GlobalShadow {
 
   /// All that was taken down, by ascending address but for what interleaves. `cover(agent,
   /// time)` gives GlobalRows::cover; agents below `ctas` times `threads` are the threads of the
-  /// CTAs, in order.
-  template <class Cover> std::vector<GlobalRows> rows(int ctas, int threads, Cover&& cover) const;
+  /// CTAs, in order. `allocation_of(address)` gives the Allocation, or null: a row lies in one.
+  template <class Cover, class AllocationOf>
+  std::vector<GlobalRows> rows(int ctas, int threads, Cover&& cover,
+                               AllocationOf&& allocation_of) const;
   std::vector<GlobalSite> const& sites() const { return sites_; }
   /// Who of the cluster wrote the byte last, or changed it by an atomic since; null where
   /// nobody did.
@@ -109,6 +114,10 @@ class GlobalShadow {
   static constexpr std::uintptr_t kPageBytes = 4096;
   static constexpr std::size_t kWords = kPageBytes / 4;
   static constexpr std::uint32_t kMostSites = 1u << 12;
+  /// Records of a word that writes took the place of; of more, the latest are kept. A loop that
+  /// overwrites the same bytes after each handover goes on for as long as it likes, and has the
+  /// same race in each round.
+  static constexpr std::size_t kMostReplaced = 32;
 
   /// An access to some bytes of one aligned word of 4 bytes: time 32, agent 14, atomic 1, site 12,
   /// more 1, bytes 4. None where it is 0. `more`: others of the same word are in the second array,
@@ -143,7 +152,10 @@ class GlobalShadow {
     std::uintptr_t number = 0;
     Plane writes;
     Plane shared;  ///< reads and atomics since: those of a kind do not disturb each other
+    Plane
+        replaced;  ///< what writes took the place of, and other clusters may race with; latest last
   };
+  static constexpr Plane Page::*kPlanes[] = {&Page::writes, &Page::shared, &Page::replaced};
 
   struct Pass;  ///< one call of note
 
@@ -154,6 +166,8 @@ class GlobalShadow {
   void note_word(Page& page, std::size_t word, std::uint32_t bytes, Pass& pass);
   void write_word(Page& page, std::size_t word, std::uint32_t bytes, Pass& pass);
   void share_word(Page& page, std::size_t word, std::uint32_t bytes, Pass& pass);
+  /// Keeps the records `replaced_` of a word, and clears them.
+  void keep_replaced(Page& page, std::size_t word);
 
   class RowList;
   std::vector<Page const*> pages_in_order() const;
@@ -165,6 +179,7 @@ class GlobalShadow {
   std::vector<std::unique_ptr<Page>> pool_;
   std::size_t used_ = 0;  ///< pages of the pool
   std::vector<Record> scratch_;
+  std::vector<Record> replaced_;
 };
 
 /// Puts runs of bytes together to rows.
@@ -174,6 +189,9 @@ class GlobalShadow::RowList {
   /// The bytes of one call follow those of the call before, or end_run was called.
   void add(GlobalRows const& bytes);
   void end_run();
+  /// What follows lies in another allocation: how far that is from this one is the host's to
+  /// choose.
+  void end_allocation();
   std::vector<GlobalRows> take();
 
  private:
@@ -196,15 +214,22 @@ template <class F> void GlobalShadow::Plane::for_each(std::size_t word, F&& f) c
   for (Record const other : others->second) f(other);
 }
 
-template <class Cover>
-std::vector<GlobalRows> GlobalShadow::rows(int ctas, int threads, Cover&& cover) const {
+template <class Cover, class AllocationOf>
+std::vector<GlobalRows> GlobalShadow::rows(int ctas, int threads, Cover&& cover,
+                                           AllocationOf&& allocation_of) const {
   RowList list;
-  for (Plane Page::*const of_page : {&Page::writes, &Page::shared}) {
+  Allocation const* memory = nullptr;
+  for (Plane Page::*const of_page : kPlanes) {
     for (Page const* const page : pages_in_order()) {
       Plane const& plane = page->*of_page;
       for (std::size_t word = 0; plane.first != nullptr && word < kWords; ++word) {
         plane.for_each(word, [&](Record const record) {
           std::uintptr_t const address = page->number * kPageBytes + 4 * word;
+          auto const* const pointer = reinterpret_cast<void const*>(address);
+          if (memory == nullptr || !memory->contains(pointer, 1)) {
+            Allocation const* const before = std::exchange(memory, allocation_of(pointer));
+            if (memory != before) list.end_allocation();
+          }
           auto const agent = static_cast<int>(agent_of(record));
           GlobalSite const& site = sites_[site_of(record)];
           bool const of_thread = agent < ctas * threads;

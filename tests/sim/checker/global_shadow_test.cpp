@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <set>
 #include <vector>
@@ -11,6 +12,13 @@
 /// What a cluster did to global memory, in rows.
 namespace tegula::sim {
 namespace {
+
+/// Rows of one CTA that has released nothing, in one allocation.
+std::vector<GlobalRows> rows_of(GlobalShadow const& shadow, int threads) {
+  return shadow.rows(
+      1, threads, [](std::uint32_t, std::uint32_t) { return 0u; },
+      [](void const*) -> Allocation const* { return nullptr; });
+}
 
 TEST(GlobalShadow, WordsThatSeveralWarpsReadAreARowForEach) {
   constexpr std::uintptr_t kBegin = 0x10000;
@@ -29,8 +37,7 @@ TEST(GlobalShadow, WordsThatSeveralWarpsReadAreARowForEach) {
     for (std::uintptr_t word = 0; word < kWords; ++word)
       EXPECT_FALSE(shadow.note(kBegin + 4 * word, 4, site, actor));
   }
-  std::vector<GlobalRows> const rows =
-      shadow.rows(1, kThreads, [](std::uint32_t, std::uint32_t) { return 0u; });
+  std::vector<GlobalRows> const rows = rows_of(shadow, kThreads);
   ASSERT_EQ(rows.size(), 4);
   std::set<int> warps;
   for (GlobalRows const& row : rows) {
@@ -59,13 +66,39 @@ TEST(GlobalShadow, WordsThatAllLanesReadAreFewRowsForEachWarp) {
         shadow.site(SourceLocation::current(), Instruction::ld_global, GlobalAccess::read, actor);
     EXPECT_FALSE(shadow.note(kBegin, 8, site, actor));
   }
-  std::vector<GlobalRows> const rows =
-      shadow.rows(1, kThreads, [](std::uint32_t, std::uint32_t) { return 0u; });
+  std::vector<GlobalRows> const rows = rows_of(shadow, kThreads);
   // A thread's record may stand between another warp's, so a warp may have a row more.
   EXPECT_LE(rows.size(), 8);
   std::set<int> warps;
   for (GlobalRows const& row : rows) warps.insert(row.warp);
   EXPECT_EQ(warps, (std::set{0, 1, 2, 3}));
+}
+
+/// What is left of 1000 rounds, in each of which a thread adds to a word; in `Learns` of them it
+/// has acquired something new since the round before.
+template <int Learns> std::size_t rows_after_rounds() {
+  Causality causality;
+  causality.start(32);
+  GlobalShadow shadow;
+  for (int round = 0; round < 1000; ++round) {
+    GlobalActor const actor{.time = 1,
+                            .causality = &causality,
+                            .foreign = static_cast<std::uint32_t>(std::min(round, Learns))};
+    for (GlobalAccess const access : {GlobalAccess::read, GlobalAccess::write})
+      EXPECT_FALSE(shadow.note(
+          0x10000, 4, shadow.site(SourceLocation::current(), Instruction::st_global, access, actor),
+          actor));
+  }
+  return rows_of(shadow, 32).size();
+}
+
+TEST(GlobalShadow, KeepsWhatAWriteReplacedAfterTheThreadLearntMore) {
+  EXPECT_EQ(rows_after_rounds<0>(), 1) << "a write replaces what its thread did before";
+  EXPECT_EQ(rows_after_rounds<1>(), 2);
+  EXPECT_EQ(rows_after_rounds<7>(), 8) << "the write of each, which replaces the read";
+  std::size_t const many = rows_after_rounds<900>();
+  EXPECT_GT(many, 8);
+  EXPECT_LE(many, 33) << "a loop does not fill the memory";
 }
 
 }  // namespace

@@ -1,0 +1,118 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "run_schedules.hpp"
+#include "tegula/arch/atomic.hpp"
+#include "tegula/arch/fence.hpp"
+#include "tegula/arch/ordered_access.hpp"
+
+/// What CTAs do to global memory over and over, and what orders it: accesses that later ones hide,
+/// who may hand over by which store, and atomics that others have seen.
+namespace tegula {
+namespace {
+
+using sim::FindingKind;
+using ::testing::HasSubstr;
+
+using Word = std::uint32_t;
+
+/// `in` holds zeros at the start, the flag among them; `out` nothing.
+struct Shares : Broken {
+  TEGULA_DEVICE static Word* flag(Params const& p, int i = 0) {
+    return reinterpret_cast<Word*>(p.in) + 16 * i;
+  }
+  TEGULA_DEVICE static Word* data(Params const& p, int i = 0) {
+    return reinterpret_cast<Word*>(p.in) + 512 + i;
+  }
+  TEGULA_DEVICE static void await(Params const& p, Word value) {
+    while (ld_global_acquire<Word, Scope::gpu>(flag(p)) != value) {
+    }
+  }
+};
+
+/// That the kernel is clean at every schedule.
+template <class Kernel> void always_clean(Dim3 grid) {
+  for_each_schedule([&](sim::Options const& options) {
+    sim::Report const report = report_of<Kernel>(options, grid);
+    EXPECT_TRUE(report.ok()) << report.text();
+  });
+}
+
+/// That it has the race at every schedule, on its `line`.
+template <class Kernel> void always_races(Dim3 grid) {
+  for_each_schedule([&](sim::Options const& options) {
+    all_findings(report_of<Kernel>(options, grid), FindingKind::data_race, Kernel::line);
+  });
+}
+
+/// CTA 0 writes to one allocation; CTA 1, on one line, to another and to that one. Which of the two
+/// lies before the other is the host's to choose.
+template <bool Swapped> struct WritesTwoAllocations : Shares {
+  static constexpr int line = __LINE__ + 6;
+  void operator()(Params const& p, SharedStorage&) const {
+    if (lane_id() != 0) return;
+    char* const other = Swapped ? p.in : p.out;
+    char* const both = Swapped ? p.out : p.in;
+    if (block_idx().x == 0) return st_global(both, Word{1});
+    for (char* const to : {other, both}) st_global(to, Word{2});
+  }
+};
+
+TEST(GlobalOrder, ARaceDoesNotDependOnWhereTheHostPutTheAllocations) {
+  sim::Finding const one = only_finding(report_of<WritesTwoAllocations<false>>({}, {2, 1, 1}),
+                                        FindingKind::data_race, WritesTwoAllocations<false>::line);
+  EXPECT_EQ(one.coordinate, "byte 0 of in");
+  sim::Finding const other = only_finding(report_of<WritesTwoAllocations<true>>({}, {2, 1, 1}),
+                                          FindingKind::data_race, WritesTwoAllocations<true>::line);
+  EXPECT_EQ(other.coordinate, "byte 0 of out");
+}
+
+/// CTAs add to the same words in turn (CUTLASS's Semaphore). One that loads them before its turn
+/// races with the CTA before; its own store, in order, hides that load from nobody.
+template <bool Early> struct AddsInTurn : Shares {
+  static constexpr int line = __LINE__ + 4;
+  void operator()(Params const& p, SharedStorage&) const {
+    Word sum = 0;
+    Word* const own = data(p, lane_id());
+    if (Early) sum = ld_global<Word>(own);
+    if (lane_id() == 0) await(p, static_cast<Word>(block_idx().x));
+    warp::sync();
+    if (!Early) sum = ld_global<Word>(own);
+    st_global(own, sum + 1);
+    warp::sync();
+    if (lane_id() == 0)
+      st_global_release<Scope::gpu>(flag(p), static_cast<Word>(block_idx().x + 1));
+  }
+};
+template <bool Early> struct AddsInTurnTogether : AddsInTurn<Early> {
+  static constexpr bool concurrent = true;
+};
+
+TEST(GlobalOrder, AReadBeforeTheTurnIsNotHiddenByTheWriteAfter) {
+  always_clean<AddsInTurn<false>>({3, 1, 1});
+  always_clean<AddsInTurnTogether<false>>({3, 1, 1});
+  always_races<AddsInTurn<true>>({3, 1, 1});
+  always_races<AddsInTurnTogether<true>>({3, 1, 1});
+}
+
+/// A write that races, and then one that does not.
+template <bool Early> struct WritesTwice : Shares {
+  static constexpr int line = __LINE__ + 4;
+  void operator()(Params const& p, SharedStorage&) const {
+    if (lane_id() != 0) return;
+    if (block_idx().x == 1) {
+      if (Early) st_global(data(p), Word{0});
+      await(p, 1);
+    }
+    st_global(data(p), Word{7});
+    if (block_idx().x == 0) st_global_release<Scope::gpu>(flag(p), Word{1});
+  }
+};
+
+TEST(GlobalOrder, AWriteBeforeTheTurnIsNotHiddenByTheWriteAfter) {
+  always_clean<WritesTwice<false>>({2, 1, 1});
+  always_races<WritesTwice<true>>({2, 1, 1});
+}
+
+}  // namespace
+}  // namespace tegula
