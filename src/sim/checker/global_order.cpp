@@ -36,8 +36,24 @@ void CausalPast::add(CausalPast const& other) {
   raise(fenced, other.fenced);
 }
 
-void GlobalOrder::comes_before(std::uint32_t id, std::uint32_t later) {
-  sim::add(releases_[later].before.all, id);
+bool CausalPast::includes(CausalPast const& other) const {
+  auto const all = [](std::vector<Time> const& own, std::vector<Time> const& others) {
+    for (std::size_t i = 0; i < others.size(); ++i) {
+      if (others[i] > (i < own.size() ? own[i] : 0)) return false;
+    }
+    return true;
+  };
+  return all(known, other.known) && all(fenced, other.fenced);
+}
+
+void GlobalOrder::add(TooNarrow const& pair) {
+  // Who polls a word finds the same again and again.
+  auto const again = [&](TooNarrow const& other) {
+    return other.released == pair.released && other.acquired == pair.acquired &&
+           other.by.instruction == pair.by.instruction &&
+           other.by.where.line == pair.by.where.line && other.by.where.file == pair.by.where.file;
+  };
+  if (std::none_of(too_narrow_.begin(), too_narrow_.end(), again)) too_narrow_.push_back(pair);
 }
 
 /// Calls visit(release, whether a fence.proxy.async has been met on the way back to it) until it
@@ -200,36 +216,46 @@ std::vector<ClusterOrder::Observed> ClusterOrder::observed() const {
   return all;
 }
 
-void ClusterOrder::acquire(GlobalActor const& who, std::uintptr_t address, bool of_cta,
-                           SourceLocation where) {
-  std::vector<std::uint32_t> const left =
-      take(who, order_->at(address), of_cta, {where, Instruction::ld_acquire});
-  for (std::uint32_t const id : left) add(state(who).observed, id);  // a fence may take them yet
+std::vector<std::uint32_t> const& ClusterOrder::observe(WordAccess const& access) {
+  static std::vector<std::uint32_t> const none;
+  GlobalOrder::Word const& word = order_->at(access.address);
+  return access.reads && access.bytes == word.bytes ? word.releases : none;
 }
 
-void ClusterOrder::release(GlobalActor const& who, std::uintptr_t address, bool of_cta,
-                           SourceLocation where, CausalPast past) {
-  Site const by{where, Instruction::st_release};
-  Release release{
-      cluster_, who.cta, who.thread, of_cta, by, std::move(past), foreigns_[foreign(who)]};
-  std::uint32_t const id = order_->add(std::move(release));
-  own_.push_back(id);
-  for (std::uint32_t const before : replace(who, address, id)) order_->comes_before(before, id);
+void ClusterOrder::publish(GlobalActor const& who, WordAccess const& access,
+                           std::optional<std::uint32_t> release) {
+  GlobalOrder::Word& word = order_->at(access.address);
+  bool const goes_on = access.reads && access.bytes == word.bytes && !access.narrow;
+  if (!goes_on) word.releases.clear();
+  word.bytes = access.bytes;
+  if (access.narrow) {
+    if (release) add(word.releases, *release);
+    return;
+  }
+  auto& released = state(who).released;
+  if (!release && !released.contains(access.address)) return;
+  std::vector<std::uint32_t>& own = released[access.address];
+  if (release && !contains(own, *release)) {
+    Release const& later = order_->release(*release);
+    std::erase_if(own, [&](std::uint32_t id) {
+      Release const& earlier = order_->release(id);
+      bool const included = (!later.of_cta || earlier.of_cta) && later.past.includes(earlier.past);
+      if (included) std::erase(word.releases, id);
+      return included;
+    });
+    add(own, *release);
+  }
+  for (std::uint32_t const id : own) add(word.releases, id);
 }
 
-std::vector<std::uint32_t> ClusterOrder::replace(GlobalActor const& who, std::uintptr_t address,
-                                                 std::uint32_t release) {
-  std::vector<std::uint32_t>& word = order_->at(address);
-  std::vector<std::uint32_t> replaced;
-  std::erase_if(word, [&](std::uint32_t id) {
-    Release const& other = order_->release(id);
-    bool const own =
-        other.cluster == cluster_ && other.cta == who.cta && other.thread == who.thread;
-    if (own && id != release) replaced.push_back(id);
-    return own;
-  });
-  add(word, release);
-  return replaced;
+void ClusterOrder::acquire(GlobalActor const& who, WordAccess const& access) {
+  take(who, observe(access), access.narrow, access.by);
+}
+
+void ClusterOrder::release(GlobalActor const& who, WordAccess const& access, CausalPast past) {
+  own_.push_back(order_->add({cluster_, who.cta, who.thread, access.narrow, access.by,
+                              std::move(past), foreigns_[foreign(who)]}));
+  publish(who, access, own_.back());
 }
 
 bool ClusterOrder::acquired(GlobalActor const& who, int agent, Time time) const {
@@ -242,25 +268,33 @@ bool ClusterOrder::acquired(GlobalActor const& who, int agent, Time time) const 
   });
 }
 
-void ClusterOrder::atomic(GlobalActor const& who, std::uintptr_t address, bool reads, bool writes,
-                          Site by) {
+void ClusterOrder::atomic(GlobalActor const& who, WordAccess const& access) {
   ThreadState& state = this->state(who);
-  if (reads) {
-    for (std::uint32_t const id : order_->at(address)) {
+  if (access.narrow) {
+    take(who, observe(access), true, access.by);
+  } else {
+    for (std::uint32_t const id : observe(access)) {
       add(state.observed, id);
       if (order_->release(id).cluster == cluster_ || contains(state.seen_ids, id)) continue;
       add(state.seen_ids, id);
       if (state.seen.empty()) observers_.push_back(who.cta * 1024 + who.thread);
       state.agent = who.agent;
-      state.seen.push_back({id, who.time, who.cta, who.thread, by});
+      state.seen.push_back({id, who.time, who.cta, who.thread, access.by});
     }
   }
-  if (!writes) return;
+  if (!access.writes) return;
   if (!strict_ && take_others(who, state) && state.release) {
     state.previous = state.release;
     state.release.reset();
   }
-  if (!state.fence) return;
+  if (!state.fence) return publish(who, access, {});
+  if (access.narrow) {
+    // It releases to its own CTA; this one is for what a finding says of the scope.
+    Release release = *state.fence;
+    release.of_cta = true;
+    release.by = access.by;
+    return publish(who, access, order_->add(std::move(release)));
+  }
   if (!state.release) {
     Release release = *state.fence;
     release.before = foreigns_[foreign(who)];
@@ -268,8 +302,7 @@ void ClusterOrder::atomic(GlobalActor const& who, std::uintptr_t address, bool r
     state.release = order_->add(std::move(release));
     own_.push_back(*state.release);
   }
-  // What the thread released there before is ordered before what it releases now.
-  replace(who, address, *state.release);
+  publish(who, access, state.release);
 }
 
 std::uint32_t ClusterOrder::foreign(GlobalActor const& who) {

@@ -17,10 +17,12 @@
 #include "tegula/arch/source_location.hpp"
 
 /// What orders memory between the clusters of a launch: fences and atomics. PTX ISA, memory
-/// consistency model, "Release and Acquire Patterns": a fence and then an atomic of the same thread
-/// release, an atomic that observes that one, or one after it in the same word, and then a fence
-/// acquire; both fences' scopes must include both threads ("Morally strong operations"). Atomics of
-/// arch/ have the GPU's scope.
+/// consistency model, "Release and Acquire Patterns": a fence and then a strong write of the same
+/// thread release, a strong read that observes that one and then a fence acquire; both fences'
+/// scopes must include both threads ("Morally strong operations"). "Observation Order": a read
+/// observes the write whose value it reads, and, through atomics that read and write, those before.
+/// A plain store in between ends that. The two must be morally strong, too: their scopes include
+/// both threads, and they are of the same bytes.
 ///
 /// Clusters execute atomics in the order of their indices, each after those before it are done, so
 /// that a cluster learns of earlier ones alone, and all of this is touched by one of the host's
@@ -39,6 +41,8 @@ struct CausalPast {
   }
   /// What another one orders, too.
   void add(CausalPast const& other);
+  /// Whether it orders all that another one does.
+  bool includes(CausalPast const& other) const;
 
  private:
   static bool in(std::vector<Time> const& times, std::uint32_t agent, std::uint32_t time) {
@@ -70,18 +74,31 @@ struct Release {
   Releases before;  ///< that are ordered before this one
 };
 
+/// A strong access to a word of global memory.
+struct WordAccess {
+  std::uintptr_t address = 0;
+  int bytes = 0;
+  bool reads = false;
+  bool writes = false;
+  bool narrow = false;  ///< its scope leaves other clusters out
+  Site by;
+};
+
 /// The releases of a launch, and where they can be observed.
 class GlobalOrder {
  public:
+  /// What the value of a word tells those who read it.
+  struct Word {
+    int bytes = 0;                        ///< of the access that wrote it
+    std::vector<std::uint32_t> releases;  ///< of its last store, and of the atomics since; sorted
+  };
+
   std::uint32_t add(Release release) {
     releases_.push_back(std::move(release));
     return static_cast<std::uint32_t>(releases_.size() - 1);
   }
   Release const& release(std::uint32_t id) const { return releases_[id]; }
-  /// One release is ordered before another.
-  void comes_before(std::uint32_t id, std::uint32_t later);
-  /// The releases that an atomic on the word at the address observes.
-  std::vector<std::uint32_t>& at(std::uintptr_t address) { return words_[address]; }
+  Word& at(std::uintptr_t address) { return words_[address]; }
   /// Whether one of the releases `earlier` is among `later` and those ordered before these;
   /// `fenced`: with a fence.proxy.async on the way.
   bool reaches(Releases const& later, Releases const& earlier, bool fenced = false) const;
@@ -108,7 +125,7 @@ class GlobalOrder {
     std::int64_t acquired = 0;
     Site by;  ///< and the fence or access of the wrong scope
   };
-  void add(TooNarrow const& pair) { too_narrow_.push_back(pair); }
+  void add(TooNarrow const& pair);
   std::vector<TooNarrow> const& too_narrow() const { return too_narrow_; }
 
  private:
@@ -116,7 +133,7 @@ class GlobalOrder {
   void walk_back(Releases const& later, bool fenced, Walked& walked, F&& visit) const;
 
   std::deque<Release> releases_;
-  std::unordered_map<std::uintptr_t, std::vector<std::uint32_t>> words_;
+  std::unordered_map<std::uintptr_t, Word> words_;
   std::vector<TooNarrow> too_narrow_;
   struct Latest {
     std::int64_t cluster;
@@ -146,12 +163,10 @@ class ClusterOrder {
   CausalPast own_past(GlobalActor const& who);
   /// A relaxed access of the thread `who`: one that reads observes releases, one that writes
   /// releases what a fence before it covers.
-  void atomic(GlobalActor const& who, std::uintptr_t address, bool reads, bool writes, Site by);
-  /// A load that acquires, and a store that releases; `of_cta`: their scope leaves other
-  /// clusters out.
-  void acquire(GlobalActor const& who, std::uintptr_t address, bool of_cta, SourceLocation where);
-  void release(GlobalActor const& who, std::uintptr_t address, bool of_cta, SourceLocation where,
-               CausalPast past);
+  void atomic(GlobalActor const& who, WordAccess const& access);
+  /// A load that acquires, and a store that releases.
+  void acquire(GlobalActor const& who, WordAccess const& access);
+  void release(GlobalActor const& who, WordAccess const& access, CausalPast past);
 
   /// A number for what the thread `who` knows of other clusters: an index into foreigns().
   std::uint32_t foreign(GlobalActor const& who);
@@ -195,6 +210,9 @@ class ClusterOrder {
     std::vector<Observed> seen;           ///< whether a fence has followed or not, in order of time
     std::vector<std::uint32_t> seen_ids;  ///< of `seen`, sorted
     std::map<int, std::size_t> overseen;  ///< by thread: how much of its `seen` a fence has taken
+    /// By the word's address, its releases there that no later one includes: whatever it stores
+    /// there releases them again.
+    std::unordered_map<std::uintptr_t, std::vector<std::uint32_t>> released;
   };
   bool take_others(GlobalActor const& who, ThreadState& state);
   void observe_others(GlobalActor const& who, ThreadState& state);
@@ -202,10 +220,12 @@ class ClusterOrder {
   std::vector<std::uint32_t> take(GlobalActor const& who,
                                   std::vector<std::uint32_t> const& releases, bool of_cta,
                                   Site const& by);
-  /// The word's releases are this one from now on, with those of other threads; returns the
-  /// thread's that it replaces.
-  std::vector<std::uint32_t> replace(GlobalActor const& who, std::uintptr_t address,
-                                     std::uint32_t release);
+  /// The releases that a read of the word observes.
+  std::vector<std::uint32_t> const& observe(WordAccess const& access);
+  /// The thread writes to the word, and releases this, if anything, with what it released there
+  /// before. Releases of others stay where an atomic has seen them.
+  void publish(GlobalActor const& who, WordAccess const& access,
+               std::optional<std::uint32_t> release);
   ThreadState& state(GlobalActor const& who) { return threads_[who.cta * 1024 + who.thread]; }
 
   GlobalOrder* order_ = nullptr;

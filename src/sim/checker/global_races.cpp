@@ -133,45 +133,71 @@ bool GlobalRaces::is_open(Word& word, StrongAccess const& access, GlobalActor co
          !agents_.causality().known(who.knower, last.agent, last.time);
 }
 
+void GlobalRaces::tell(Word& word, StrongAccess const& access, GlobalActor const& who) {
+  Causality& causality = agents_.causality();
+  auto const ctas = static_cast<std::size_t>(cluster_->ctas());
+  auto const cta = static_cast<std::size_t>(who.cta);
+  bool const wide = access.scope != Scope::cta && cluster_->ctas() > 1;
+  word.told.of_ctas.resize(ctas);
+  bool const sees = access.reads && access.bytes == word.bytes;
+  auto const take = [&](Published const& from, bool others) {
+    if (access.order == MemoryOrder::acquire) {
+      causality.acquire(who.knower, from);
+    } else {
+      causality.acquire_relaxed(who.knower, from, others);
+    }
+  };
+  if (sees) {
+    take(word.told.of_ctas[cta], false);
+    if (wide) take(word.told.wide, true);
+  }
+  if (!access.writes) return;
+  if (!sees) {
+    for (Published& told : word.told.of_ctas) told.clear();
+    word.told.wide.clear();
+  }
+  word.bytes = access.bytes;
+  auto const add = [&](Told& to) {
+    to.of_ctas.resize(ctas);
+    auto const release = [&](Published& into, bool others) {
+      if (access.order == MemoryOrder::release) return causality.release(who.knower, into);
+      causality.release_relaxed(who.knower, into, others);
+      int const threads = cluster_->cta(who.cta).threads();
+      if (!strict_) causality.release_fenced(who.knower, who.cta * threads, threads, into, others);
+    };
+    release(to.of_ctas[cta], false);
+    if (wide) release(to.wide, true);
+  };
+  if (access.order == MemoryOrder::release) add(word.released[who.knower]);
+  auto const earlier = word.released.find(who.knower);
+  if (earlier != word.released.end()) {
+    causality.merge(word.told.of_ctas[cta], earlier->second.of_ctas[cta]);
+    if (wide) causality.merge(word.told.wide, earlier->second.wide);
+  }
+  if (access.order != MemoryOrder::release) add(word.told);
+}
+
 void GlobalRaces::strong(StrongAccess const& access) {
   GlobalActor const who = actor();
-  auto const word = reinterpret_cast<std::uintptr_t>(access.address);
-  bool const acquires = access.order == MemoryOrder::acquire;
-  bool const releases = access.order == MemoryOrder::release;
-  bool const wide = access.scope != Scope::cta && cluster_->ctas() > 1;
-  Causality& causality = agents_.causality();
-  Word& published = words_[word];
-  published.of_ctas.resize(static_cast<std::size_t>(cluster_->ctas()));
-  open_choices_ += is_open(published, access, who);
-  auto const release = [&](Published& at, bool others) {
-    causality.release_relaxed(who.knower, at, others);
-    int const threads = cluster_->cta(who.cta).threads();
-    if (!strict_) causality.release_fenced(who.knower, who.cta * threads, threads, at, others);
-  };
-  auto const meet = [&](Published& at, bool others) {
-    if (acquires) {
-      causality.acquire(who.knower, at);
-    } else if (access.reads) {
-      causality.acquire_relaxed(who.knower, at, others);
-    }
-    if (releases) {
-      causality.release(who.knower, at);
-    } else if (access.writes) {
-      release(at, others);
-    }
-  };
-  meet(published.of_ctas[static_cast<std::size_t>(who.cta)], false);
-  if (wide) meet(published.wide, true);
+  auto const address = reinterpret_cast<std::uintptr_t>(access.address);
+  Word& word = words_[address];
+  open_choices_ += is_open(word, access, who);
+  tell(word, access, who);
   if (access.shared) return;  // no other cluster sees it
-  open_choices_ += order_.launch().comes_after_another(word, index_, access.writes);
-  bool const narrow = !reaches_clusters(access.scope);
-  if (acquires) {
-    order_.acquire(who, word, narrow, access.where);
+  open_choices_ += order_.launch().comes_after_another(address, index_, access.writes);
+  WordAccess const to_others{address,
+                             access.bytes,
+                             access.reads,
+                             access.writes,
+                             !reaches_clusters(access.scope),
+                             {access.where, access.instruction}};
+  if (access.order == MemoryOrder::acquire) {
+    order_.acquire(who, to_others);
     has_acquired(who);
-  } else if (releases) {
-    order_.release(who, word, narrow, access.where, past(who));
+  } else if (access.order == MemoryOrder::release) {
+    order_.release(who, to_others, past(who));
   } else {
-    order_.atomic(who, word, access.reads, access.writes, {access.where, access.instruction});
+    order_.atomic(who, to_others);
   }
 }
 

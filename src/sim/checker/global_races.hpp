@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -63,11 +64,19 @@ class GlobalRaces {
   ClusterLog finish();
 
  private:
-  /// What strong accesses to a word have released, after fences or by themselves: for the threads
-  /// of each CTA; and at a wider scope than the CTA's, for all of the cluster.
-  struct Word {
+  /// What the value of a word tells the threads of each CTA that read it, by accesses of its CTA's
+  /// scope or a wider one; and those of all the cluster, by accesses of a wider one.
+  struct Told {
     std::vector<Published> of_ctas;
     Published wide;
+  };
+  /// What strong accesses to a word have released, after fences or by themselves. A store ends what
+  /// the value told before, an atomic adds to it: PTX ISA, "Observation Order".
+  struct Word {
+    Told told;
+    int bytes = 0;  ///< of the access that wrote it
+    /// By thread, what its st.release have told: whatever it stores there later tells that again.
+    std::map<int, Told> released;
     struct Latest {
       int agent = -1;
       Time time = 0;
@@ -81,6 +90,8 @@ class GlobalRaces {
   /// The thread has acquired what other clusters have released: what comes before that on
   /// both ways.
   void has_acquired(GlobalActor const& who);
+  /// What the threads of the cluster tell each other by the access.
+  void tell(Word& word, StrongAccess const& access, GlobalActor const& who);
   bool is_open(Word& word, StrongAccess const& access, GlobalActor const& who) const;
   bool note(std::uint32_t site, void const* address, std::size_t bytes, GlobalActor const& who);
 

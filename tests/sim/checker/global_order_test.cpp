@@ -114,5 +114,127 @@ TEST(GlobalOrder, AWriteBeforeTheTurnIsNotHiddenByTheWriteAfter) {
   always_races<WritesTwice<true>>({2, 1, 1});
 }
 
+/// Two CTAs write, each a word, and set one flag; a third waits for it and reads both words.
+enum class Sets { adds, releases, fences_and_stores };
+template <Sets S> struct TwoSetOneFlag : Shares {
+  static constexpr bool concurrent = true;
+  void operator()(Params const& p, SharedStorage&) const {
+    if (lane_id() != 0) return;
+    int const cta = block_idx().x;
+    if (cta == 2) {
+      await(p, 2);
+      for (int i : {0, 1}) ld_global<Word>(data(p, i));
+      return;
+    }
+    st_global(data(p, cta), Word{1});
+    if (S == Sets::releases) return st_global_release<Scope::gpu>(flag(p), Word{2});
+    fence_acq_rel<Scope::gpu>();
+    if (S == Sets::adds) {
+      atom_add(flag(p), Word{1});
+    } else {
+      st_global_relaxed<Scope::gpu>(flag(p), Word{2});
+    }
+  }
+};
+
+TEST(GlobalOrder, AStoreByAnotherThreadEndsARelease) {
+  // PTX ISA, "Observation Order": a read observes the write whose value it reads, and through
+  // atomics, which read what they write over, those before. A store reads nothing.
+  always_clean<TwoSetOneFlag<Sets::adds>>({3, 1, 1});
+  for_each_schedule([](sim::Options const& options) {
+    EXPECT_FALSE(report_of<TwoSetOneFlag<Sets::releases>>(options, {3, 1, 1}).ok());
+    EXPECT_FALSE(report_of<TwoSetOneFlag<Sets::fences_and_stores>>(options, {3, 1, 1}).ok());
+  });
+}
+
+/// CTA 0 releases; CTA 1 changes the flag, without a fence; CTA 2 waits for what that left.
+template <bool ByAtomic> struct PassesOn : Shares {
+  static constexpr int line = __LINE__ + 12;
+  void operator()(Params const& p, SharedStorage&) const {
+    if (lane_id() != 0) return;
+    if (block_idx().x == 0) {
+      st_global(data(p), Word{3});
+      st_global_release<Scope::gpu>(flag(p), Word{1});
+    } else if (block_idx().x == 1 && ByAtomic) {
+      atom_exch(flag(p), Word{2});
+    } else if (block_idx().x == 1) {
+      st_global_relaxed<Scope::gpu>(flag(p), Word{2});
+    } else {
+      await(p, 2);
+      ld_global<Word>(data(p));
+    }
+  }
+};
+
+TEST(GlobalOrder, AnAtomicGoesOnWithARelease) {
+  always_clean<PassesOn<true>>({3, 1, 1});
+  always_races<PassesOn<false>>({3, 1, 1});
+}
+
+/// CTA 0 releases, and stores to the flag again without a fence: PTX ISA, "Release and Acquire
+/// Patterns", a release followed by a strong write of the same thread to the same word. In between
+/// CTA 1 may store to it, too.
+template <bool Between> struct StoresAgain : Shares {
+  static constexpr bool concurrent = true;
+  void operator()(Params const& p, SharedStorage&) const {
+    if (lane_id() != 0) return;
+    if (block_idx().x == 0) {
+      st_global(data(p), Word{3});
+      st_global_release<Scope::gpu>(flag(p), Word{1});
+      if (Between) await(p, 2);
+      st_global_relaxed<Scope::gpu>(flag(p), Word{3});
+    } else if (block_idx().x == 1) {
+      if (!Between) return;
+      await(p, 1);
+      st_global_relaxed<Scope::gpu>(flag(p), Word{2});
+    } else {
+      await(p, 3);
+      ld_global<Word>(data(p));
+    }
+  }
+};
+
+TEST(GlobalOrder, AThreadsOwnStoreGoesOnWithItsRelease) {
+  always_clean<StoresAgain<false>>({3, 1, 1});
+  always_clean<StoresAgain<true>>({3, 1, 1});
+}
+
+/// Likewise among the warps of a CTA: two set one flag in shared memory, a third waits for it.
+template <bool Adds> struct TwoWarpsSetOneFlag : Broken {
+  struct SharedStorage {
+    Word data[2];
+    Word flag;
+    template <class F> void name_buffers(F&& name) { name("data", data), name("flag", flag); }
+  };
+  static constexpr int threads = 96;
+  void operator()(Params const&, SharedStorage& smem) const {
+    SharedAddr const flag = shared_address(&smem.flag), data = shared_address(&smem.data[0]);
+    if (thread_idx() == 0) st_shared(flag, Word{0});
+    cta::sync();
+    if (lane_id() != 0) return;
+    if (warp_id() == 2) {
+      while (ld_shared_acquire<Word>(flag) != 2) {
+      }
+      for (unsigned i : {0, 1}) ld_shared<Word>(data + 4 * i);
+      return;
+    }
+    st_shared(data + 4 * static_cast<unsigned>(warp_id()), Word{1});
+    if (!Adds) return st_shared_release(flag, Word{2});
+    fence_acq_rel<Scope::cta>();
+    atom_shared_add(flag, Word{1});
+  }
+};
+
+TEST(GlobalOrder, AStoreByAnotherWarpEndsARelease) {
+  always_clean<TwoWarpsSetOneFlag<true>>({1, 1, 1});
+  int found = 0, all = 0;
+  for_each_schedule([&](sim::Options const& options) {
+    ++all;
+    found += !report_of<TwoWarpsSetOneFlag<false>>(options).ok();
+  });
+  // The third warp may see the flag before the other has written.
+  EXPECT_GT(found, all / 2);
+}
+
 }  // namespace
 }  // namespace tegula
