@@ -24,6 +24,9 @@ template <class Element, DType Wanted> constexpr bool is_operand_of() {
     return !of_integers && same_size && std::is_unsigned_v<Element>;
   }
 }
+/// As a constant, for device code calls no constexpr function of the host.
+template <class Element, DType Wanted>
+inline constexpr bool operand_of = is_operand_of<Element, Wanted>();
 
 /// The tile's axis that a mode of a tensor goes along, or -1.
 template <class M> inline constexpr int axis_of_mode = -1;
@@ -32,7 +35,7 @@ template <int Axis, int... Extent, int... Step>
 inline constexpr int axis_of_mode<Mode<Along<Axis, Extent, Step>...>> = Axis;
 
 template <class Tile, DType Wanted> TEGULA_DEVICE constexpr void check_elements() {
-  static_assert(is_operand_of<typename Tile::Element, Wanted>(),
+  static_assert(operand_of<typename Tile::Element, Wanted>,
                 "partition: the tile's elements are not of the type that the MMA multiplies");
 }
 /// Whether an operand (mn, k[, ...]) is contiguous along mn: as its tile is, or, of a tile whose
