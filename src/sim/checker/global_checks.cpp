@@ -50,8 +50,9 @@ void Checker::global_accessed(Cta& cta, GlobalUse const& use) {
   bool const early = !after_launches(cta, use);
   if (early) [[unlikely]]
     races_with_launch(cta, use);
+  // Strong accesses are held against others when they are performed, with their scope.
   bool const races =
-      global_races_.on() &&
+      global_races_.on() && !is_strong(use.instruction) &&
       !global_races_.access(use.instruction, use.access, memory.base + offset, n, use.where);
   std::uint8_t* const shadow = memory.shadow + offset;
   bool const stores = use.access == GlobalAccess::write ||

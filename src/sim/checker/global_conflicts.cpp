@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -13,11 +14,30 @@
 
 namespace tegula::sim {
 
+namespace {
+
+/// "the fence at a.hpp:7"
+std::string the(Site const& site) {
+  return fmt::format("the {} at {}", ptx_name(site.instruction), place_text(site.where));
+}
+
+}  // namespace
+
 char const* verb(GlobalAccess access, Instruction instruction) {
   if (access == GlobalAccess::read) return "reads";
   if (access == GlobalAccess::write) return "writes";
   if (!is_strong(instruction)) return "combines with";
   return strong_reads(instruction) ? "changes" : "writes";
+}
+
+std::string meeting_text(GlobalSite const& one, GlobalSite const& other) {
+  if (!is_strong(one.instruction) || !is_strong(other.instruction)) return "";
+  if (one.strength.bytes != other.strength.bytes)
+    return fmt::format("one size in the place of {} and {} bytes would let them meet",
+                       one.strength.bytes, other.strength.bytes);
+  GlobalSite const& narrow = one.strength.scope <= other.strength.scope ? one : other;
+  return fmt::format("Scope::gpu for {}, whose scope leaves the other CTA out, would let them meet",
+                     the({narrow.where, narrow.instruction}));
 }
 
 namespace {
@@ -49,8 +69,9 @@ class Search {
   Search(std::vector<ClusterLog> const& logs, GlobalOrder const& order)
       : logs_(logs), order_(order) {}
 
-  /// Looks for races in the rows that lie in one allocation.
-  void look(std::vector<std::pair<std::uint32_t, GlobalRows const*>> const& rows) {
+  /// Looks for races in the rows that lie in one allocation; `atomics_meet`: any two atomics do.
+  void look(std::vector<std::pair<std::uint32_t, GlobalRows const*>> const& rows,
+            bool atomics_meet) {
     std::vector<Piece> pieces;
     for (auto const& [log, r] : rows) {
       for (std::uint64_t i = 0; i < r->count; ++i) {
@@ -67,7 +88,9 @@ class Search {
       for (GlobalAccess const other :
            {GlobalAccess::read, GlobalAccess::write, GlobalAccess::atomic}) {
         std::vector<Piece>& candidates = open[static_cast<int>(other)];
-        if (other == access && access != GlobalAccess::write) continue;
+        if (other == access &&
+            (access == GlobalAccess::read || (access == GlobalAccess::atomic && atomics_meet)))
+          continue;
         std::erase_if(candidates, [&](Piece const& p) { return p.end <= piece.begin; });
         for (Piece const& candidate : candidates) {
           if (candidate.log < piece.log) meet(candidate, piece, piece.begin);
@@ -139,7 +162,7 @@ class Search {
   void meet(Piece const& earlier, Piece const& later, std::uintptr_t address) {
     GlobalSite const& one = site(earlier);
     GlobalSite const& other = site(later);
-    if (is_strong(one.instruction) && is_strong(other.instruction)) return;
+    if (may_meet(one, other, Apart::beyond)) return;
     Race race{earlier, later, address, 1};
     if (through_read_only_path(one) || through_read_only_path(other)) {
       race.lacks = Race::Lacks::coherence;
@@ -171,11 +194,6 @@ class Search {
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, bool>, bool>
       reaches_;
 };
-
-/// "the fence at a.hpp:7"
-std::string the(Site const& site) {
-  return fmt::format("the {} at {}", ptx_name(site.instruction), place_text(site.where));
-}
 
 /// The thread that made the access, by its index in the CTA; -1: several lanes of a warp did.
 int thread_of(GlobalRows const& rows) { return rows.lane < 0 ? -1 : 32 * rows.warp + rows.lane; }
@@ -281,6 +299,8 @@ std::vector<Finding> conflicts_between_clusters(
     std::vector<std::pair<std::uint32_t, GlobalRows const*>> rows;
     bool by_access[3] = {};
     bool by_several = false;
+    std::optional<Strength> strength;  ///< of the strong accesses
+    bool all_meet = true;              ///< any two of those
   };
   std::map<std::uintptr_t, Touched> touched;  // by the allocation's address
   for (std::uint32_t log = 0; log < logs.size(); ++log) {
@@ -289,7 +309,13 @@ std::vector<Finding> conflicts_between_clusters(
       if (memory == nullptr) continue;
       Touched& t = touched[reinterpret_cast<std::uintptr_t>(memory->base)];
       t.by_several |= !t.rows.empty() && t.rows.front().first != log;
-      t.by_access[static_cast<int>(logs[log].sites[rows.site].access)] = true;
+      GlobalSite const& site = logs[log].sites[rows.site];
+      t.by_access[static_cast<int>(site.access)] = true;
+      if (is_strong(site.instruction)) {
+        if (!t.strength) t.strength = site.strength;
+        t.all_meet &=
+            reaches_clusters(site.strength.scope) && site.strength.bytes == t.strength->bytes;
+      }
       t.rows.emplace_back(log, &rows);
     }
   }
@@ -299,8 +325,8 @@ std::vector<Finding> conflicts_between_clusters(
   Search search(logs, order);
   for (auto const& [base, t] : touched) {
     auto const [reads, writes, atomics] = t.by_access;
-    if (!t.by_several || !(writes || (reads && atomics))) continue;
-    search.look(t.rows);
+    if (!t.by_several || !(writes || (atomics && (reads || !t.all_meet)))) continue;
+    search.look(t.rows, t.all_meet);
     Allocation const& memory = *find(allocations, reinterpret_cast<void const*>(base));
     for (Race const& race : search.take()) {
       GlobalSite const& later = search.site(race.later);
@@ -324,6 +350,7 @@ std::vector<Finding> conflicts_between_clusters(
                               ptx_name(earlier.instruction), other_text(f),
                               verb(earlier.access, earlier.instruction));
       if (!same_place(f.where, f.other)) f.message += fmt::format(" ({})", place_text(f.other));
+      std::string const meeting = meeting_text(earlier, later);
       if (race.lacks == Race::Lacks::coherence) {
         f.message += ": the read-only path need not see what the launch writes";
         f.order =
@@ -337,11 +364,11 @@ std::vector<Finding> conflicts_between_clusters(
             "after its atomic and fence, would order them";
       } else {
         f.message += ", with nothing between the two CTAs that orders them";
-        f.order = order_text(logs, order, race);
+        f.order = meeting.empty() ? order_text(logs, order, race) : meeting;
       }
       for (GlobalOrder::TooNarrow const& narrow : order.too_narrow()) {
         if (narrow.released != logs[race.earlier.log].cluster ||
-            narrow.acquired != logs[race.later.log].cluster)
+            narrow.acquired != logs[race.later.log].cluster || !meeting.empty())
           continue;
         f.order += fmt::format("; {} orders for its own CTA alone", the(narrow.by));
         break;

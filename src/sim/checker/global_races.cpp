@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "machine/cluster.hpp"
 #include "values/place.hpp"
 
@@ -25,6 +27,7 @@ GlobalActor GlobalRaces::actor() {
   GlobalActor who;
   who.cta = self.cta->rank();
   who.thread = self.index;
+  who.threads = self.cta->threads();
   who.agent = static_cast<std::uint32_t>(self.agent);
   who.causality = &agents_.causality();
   who.knower = self.agent;
@@ -71,7 +74,11 @@ bool GlobalRaces::note(std::uint32_t site, void const* address, std::size_t byte
             "the second, would order them"
       : thread / 32 != who.thread / 32 ? "a cta::sync between them would order them"
                                        : "a warp::sync between them would order them";
-  if (conflict->read_only) {
+  std::string meeting = meeting_text(other, own);
+  if (!meeting.empty()) {
+    message += ", and the two do not meet as strong accesses";
+    order = std::move(meeting);
+  } else if (conflict->read_only) {
     message += ": the read-only path need not see what the launch writes";
     order =
         "an ld_global in the place of the ld_global_nc, and a cta::sync between the two, would order them";
@@ -180,6 +187,13 @@ void GlobalRaces::tell(Word& word, StrongAccess const& access, GlobalActor const
 void GlobalRaces::strong(StrongAccess const& access) {
   GlobalActor const who = actor();
   auto const address = reinterpret_cast<std::uintptr_t>(access.address);
+  if (!access.shared) {
+    bool const loads = !strong_writes(access.instruction);
+    note(shadow_.site(access.where, access.instruction,
+                      loads ? GlobalAccess::read : GlobalAccess::atomic, who,
+                      {access.scope, access.bytes}),
+         access.address, static_cast<std::size_t>(access.bytes), who);
+  }
   Word& word = words_[address];
   open_choices_ += is_open(word, access, who);
   tell(word, access, who);

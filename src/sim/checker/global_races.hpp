@@ -32,7 +32,7 @@ class GlobalRaces {
   void start(Cluster& cluster, GlobalOrder* order);
   bool on() const { return on_; }
 
-  /// An access by the current thread. False where it is found to race.
+  /// An access by the current thread that is not strong. False where it is found to race.
   bool access(Instruction instruction, GlobalAccess access, void const* address, std::size_t bytes,
               SourceLocation where);
   /// A fence by the current thread.

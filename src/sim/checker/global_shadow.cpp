@@ -7,6 +7,18 @@
 
 namespace tegula::sim {
 
+bool may_meet(GlobalSite const& one, GlobalSite const& other, Apart apart) {
+  if (one.access == GlobalAccess::read && other.access == GlobalAccess::read) return true;
+  if (!is_strong(one.instruction) || !is_strong(other.instruction))
+    return one.access == GlobalAccess::atomic && other.access == GlobalAccess::atomic;
+  auto const reaches = [&](Scope scope) {
+    return apart == Apart::in_cta || scope == Scope::gpu || scope == Scope::sys ||
+           (apart == Apart::in_cluster && scope == Scope::cluster);
+  };
+  return one.strength.bytes == other.strength.bytes && reaches(one.strength.scope) &&
+         reaches(other.strength.scope);
+}
+
 void GlobalShadow::Plane::clear() {
   if (first != nullptr) std::fill_n(first.get(), kWords, Record{0});
   if (second != nullptr) std::fill_n(second.get(), kWords, Record{0});
@@ -57,11 +69,12 @@ std::size_t GlobalShadow::memory() const {
 }
 
 std::uint32_t GlobalShadow::site(SourceLocation where, Instruction instruction, GlobalAccess access,
-                                 GlobalActor const& actor) {
+                                 GlobalActor const& actor, Strength strength) {
+  bool const of_cta = is_strong(instruction) && strength.scope == Scope::cta;
   auto const is_it = [&](GlobalSite const& s) {
     return s.where.line == where.line && s.where.file == where.file &&
            s.instruction == instruction && s.access == access && s.async == actor.async &&
-           s.foreign == actor.foreign;
+           s.foreign == actor.foreign && s.strength == strength && (!of_cta || s.cta == actor.cta);
   };
   std::uint32_t& recent = recent_sites_[static_cast<std::size_t>(
       (where.line * 8 + static_cast<int>(access) + static_cast<int>(instruction) * 37 +
@@ -73,8 +86,8 @@ std::uint32_t GlobalShadow::site(SourceLocation where, Instruction instruction, 
   if (known == sites_.end()) {
     // Beyond so many, they share the last one's number: findings then name a wrong line.
     if (number == kMostSites) return number - 1;
-    sites_.push_back(
-        {where, instruction, access, actor.async, actor.foreign, actor.cta, actor.thread});
+    sites_.push_back({where, instruction, access, actor.async, actor.foreign, actor.cta,
+                      actor.thread, strength});
   }
   recent = number + 1;
   return number;
@@ -121,30 +134,39 @@ struct GlobalShadow::Pass {
   /// Whether this access, which disturbs whatever the earlier one does, races with another
   /// cluster's wherever that one does. It comes after the earlier one, so that what releases it
   /// releases both. Both have acquired the same. And other clusters' accesses need no more to come
-  /// before the earlier one: a read by the asynchronous proxy needs a fence of the proxies, too,
-  /// and no order suits one through the read-only path.
+  /// before the earlier one, or to meet it: a read by the asynchronous proxy needs a fence of the
+  /// proxies, too, no order suits one through the read-only path, and a strong one of the same
+  /// bytes and scope meets the same.
   bool replaces(Record r) {
     Record const key = without_bytes(r);
     if (key == last_replaced || key == mine) return true;
     if (!ordered(r)) return false;
     GlobalSite const& earlier = sites[site_of(r)];
     GlobalSite const& own = sites[site_of(mine)];
-    bool const needs_fence =
-        earlier.async && earlier.access == GlobalAccess::read && earlier.foreign != 0;
-    if (earlier.foreign != own.foreign ||
-        (needs_fence && !(own.async && own.access == earlier.access)) ||
-        (through_read_only_path(earlier) && !through_read_only_path(own)))
-      return false;
-    last_replaced = key;
-    return true;
+    auto const needs_fence = [](GlobalSite const& site) {
+      return site.async && site.access == GlobalAccess::read && site.foreign != 0;
+    };
+    auto const meets_no_less = [&] {
+      return is_strong(earlier.instruction) && own.strength.bytes == earlier.strength.bytes &&
+             own.strength.scope <= earlier.strength.scope;
+    };
+    bool const replaced = earlier.foreign == own.foreign &&
+                          (!needs_fence(earlier) || needs_fence(own)) &&
+                          (!through_read_only_path(earlier) || through_read_only_path(own)) &&
+                          (!is_strong(own.instruction) || meets_no_less());
+    if (replaced) last_replaced = key;
+    return replaced;
   }
   void check(Record r, std::uintptr_t word_address, std::uint32_t bytes) {
     std::uint32_t const both = bytes_of(r) & bytes;
     if (both == 0 || conflict) return;
     GlobalSite const& earlier = sites[site_of(r)];
-    if (is_strong(earlier.instruction) && is_strong(sites[site_of(mine)].instruction)) return;
+    GlobalSite const& own = sites[site_of(mine)];
+    bool const in_cta =
+        is_strong(own.instruction) && static_cast<int>(agent_of(r)) / actor.threads == actor.cta;
+    if (may_meet(earlier, own, in_cta ? Apart::in_cta : Apart::in_cluster)) return;
     std::uintptr_t const address = word_address + static_cast<unsigned>(std::countr_zero(both));
-    if (through_read_only_path(earlier) || through_read_only_path(sites[site_of(mine)])) {
+    if (through_read_only_path(earlier) || through_read_only_path(own)) {
       conflict = GlobalConflict{&earlier, agent_of(r), address, false, true};
       return;
     }
@@ -217,9 +239,7 @@ void GlobalShadow::share_word(Page& page, std::size_t word, std::uint32_t bytes,
     auto const rest = plane.rest.find(word);
     if (rest != plane.rest.end() && rest->second.size() >= 16 &&
         !std::has_single_bit(rest->second.size())) {
-      plane.for_each(word, [&](Record r) {
-        if (is_atomic(r) != atomic) pass.check(r, address, bytes);
-      });
+      plane.for_each(word, [&](Record r) { pass.check(r, address, bytes); });
       rest->second.push_back(pass.mine | bytes);
       return;
     }
@@ -227,8 +247,8 @@ void GlobalShadow::share_word(Page& page, std::size_t word, std::uint32_t bytes,
   scratch_.clear();
   Record mine = pass.mine | bytes;
   plane.for_each(word, [&](Record r) {
+    pass.check(r, address, bytes);
     if (is_atomic(r) != atomic) {
-      pass.check(r, address, bytes);
       scratch_.push_back(r);
     } else if (without_bytes(r) == pass.mine) {
       mine |= r & 15;

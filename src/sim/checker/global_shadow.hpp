@@ -11,6 +11,7 @@
 
 #include "checker/causality.hpp"
 #include "machine/global_memory.hpp"
+#include "tegula/arch/scope.hpp"
 #include "tegula/arch/source_location.hpp"
 #include "values/instruction.hpp"
 
@@ -31,9 +32,19 @@ struct GlobalActor {
   std::uint32_t foreign = 0;  ///< what it has learnt from other clusters: ClusterOrder::foreign
   int cta = 0;                ///< rank of its CTA, for reports,
   int thread = 0;             ///< and index in it
+  int threads = 1024;         ///< of a CTA
 };
 
-/// An instruction on a source line, and who of the cluster executed it first.
+/// Of a strong access, what it takes for it to meet another one: PTX ISA, "Morally strong
+/// operations".
+struct Strength {
+  Scope scope = Scope::gpu;
+  int bytes = 0;
+  bool operator==(Strength const&) const = default;
+};
+
+/// An instruction on a source line, and who of the cluster executed it first. Of strong accesses of
+/// its CTA's scope each CTA has sites of its own.
 struct GlobalSite {
   SourceLocation where;
   Instruction instruction;
@@ -42,7 +53,17 @@ struct GlobalSite {
   std::uint32_t foreign;
   int cta;
   int thread;
+  Strength strength;
 };
+
+/// How far apart two threads are.
+enum class Apart : std::uint8_t { in_cta, in_cluster, beyond };
+
+/// Whether two accesses of threads so far apart do not race whatever their order: two reads; two
+/// strong ones whose scopes include both threads, and that are of the same bytes, as they are where
+/// aligned ones of one size overlap; two atomics, one of them a reduction by the asynchronous
+/// proxy.
+bool may_meet(GlobalSite const& one, GlobalSite const& other, Apart apart);
 
 /// `count` pieces of `bytes` bytes, `pitch` apart, that one warp accessed at one site.
 struct GlobalRows {
@@ -86,7 +107,7 @@ class GlobalShadow {
   void clear();
   /// The number of the site in the tables of this cluster.
   std::uint32_t site(SourceLocation where, Instruction instruction, GlobalAccess access,
-                     GlobalActor const& actor);
+                     GlobalActor const& actor, Strength strength = {});
   GlobalSite const& site(std::uint32_t number) const { return sites_[number]; }
 
   /// Takes down an access to `bytes` bytes, and says with which earlier one it races, if any.

@@ -236,5 +236,115 @@ TEST(GlobalOrder, AStoreByAnotherWarpEndsARelease) {
   EXPECT_GT(found, all / 2);
 }
 
+/// CTA 0 hands a word to CTA 1 by a flag with fences of the GPU's scope on either side, and the
+/// flag itself stored and loaded at scopes of its own.
+template <Scope Stored, Scope Loaded, int ClusterCtas = 1> struct HandsByFlagOf : Shares {
+  static constexpr Dim3 cluster = {ClusterCtas, 1, 1};
+  static constexpr int store_line = __LINE__ + 7;
+  static constexpr int load_line = __LINE__ + 8;
+  void operator()(Params const& p, SharedStorage&) const {
+    if (lane_id() != 0) return;
+    if (block_idx().x == 0) {
+      st_global(data(p), Word{7});
+      fence_acq_rel<Scope::gpu>();
+      st_global_relaxed<Stored>(flag(p), Word{1});
+    } else {
+      while (ld_global_relaxed<Word, Loaded>(flag(p)) == 0) {
+      }
+      fence_acq_rel<Scope::gpu>();
+      ld_global<Word>(data(p));
+    }
+  }
+};
+
+TEST(GlobalOrder, AFlagsScopesIncludeBothThreads) {
+  // PTX ISA, "Morally strong operations": otherwise the two race, and nothing synchronises.
+  always_clean<HandsByFlagOf<Scope::gpu, Scope::gpu>>({2, 1, 1});
+  always_clean<HandsByFlagOf<Scope::gpu, Scope::cluster, 2>>({2, 1, 1});
+  always_clean<HandsByFlagOf<Scope::cluster, Scope::cluster, 2>>({2, 1, 1});
+  auto const races = []<class Kernel>(Kernel, char const* narrow, int line) {
+    for_each_schedule([&](sim::Options const& options) {
+      sim::Report const report = report_of<Kernel>(options, {2, 1, 1});
+      int flags = 0, words = 0;
+      for (sim::Finding const& f : report.findings) {
+        EXPECT_EQ(f.kind, FindingKind::data_race) << report.text();
+        words += f.coordinate == "byte 2048 of in";
+        if (f.coordinate != "byte 0 of in") continue;
+        ++flags;
+        EXPECT_THAT(f.order,
+                    HasSubstr("Scope::gpu for " + std::string(narrow) +
+                              " at checker/global_order_test.cpp:" + std::to_string(line)));
+      }
+      EXPECT_GE(flags, 1) << report.text();
+      EXPECT_EQ(words, 1) << report.text();
+    });
+  };
+  using Store = HandsByFlagOf<Scope::cta, Scope::gpu>;
+  using Load = HandsByFlagOf<Scope::gpu, Scope::cta>;
+  using OfCluster = HandsByFlagOf<Scope::cluster, Scope::gpu>;
+  using InCluster = HandsByFlagOf<Scope::gpu, Scope::cta, 2>;
+  races(Store{}, "the st.relaxed", Store::store_line);
+  races(OfCluster{}, "the st.relaxed", OfCluster::store_line);
+  races(Load{}, "the ld.relaxed", Load::load_line);
+  races(InCluster{}, "the ld.relaxed", InCluster::load_line);
+}
+
+/// A number and a word that says that it is there, stored at once, and loaded at once or one by
+/// one.
+template <bool AtOnce> struct Pair : Shares {
+  static constexpr int line = __LINE__ + 9;
+  void operator()(Params const& p, SharedStorage&) const {
+    if (lane_id() != 0) return;
+    auto* const both = reinterpret_cast<std::uint64_t*>(flag(p));
+    if (block_idx().x == 0) {
+      st_global_relaxed<Scope::gpu>(both, std::uint64_t{1} << 32 | 7);
+    } else if (AtOnce) {
+      ld_global_relaxed<std::uint64_t, Scope::gpu>(both);
+    } else {
+      ld_global_relaxed<Word, Scope::gpu>(flag(p) + 1);
+    }
+  }
+};
+
+TEST(GlobalOrder, StrongAccessesOfUnlikeSizesRace) {
+  // PTX ISA, "Morally strong operations": "the operations overlap completely".
+  always_clean<Pair<true>>({2, 1, 1});
+  always_races<Pair<false>>({2, 1, 1});
+  EXPECT_THAT(report_of<Pair<false>>({}, {2, 1, 1}).findings[0].order,
+              HasSubstr("one size in the place of 8 and 4 bytes"));
+}
+
+/// Two CTAs store to a word, and nobody loads it.
+template <Scope S> struct BothStore : Shares {
+  static constexpr int line = __LINE__ + 2;
+  void operator()(Params const& p, SharedStorage&) const {
+    if (lane_id() == 0) st_global_relaxed<S>(flag(p), Word{1});
+  }
+};
+
+TEST(GlobalOrder, StoresOfTheCtasScopeRace) {
+  always_clean<BothStore<Scope::gpu>>({2, 1, 1});
+  always_races<BothStore<Scope::cta>>({2, 1, 1});
+}
+
+/// CTA 1 loads the flag, and then once more by a strong load. The latter meets CTA 0's store; that
+/// does not hide that the former does not.
+template <bool Strong> struct LoadsTwice : Shares {
+  static constexpr int line = __LINE__ + 5;
+  void operator()(Params const& p, SharedStorage&) const {
+    if (lane_id() != 0) return;
+    if (block_idx().x == 0) return st_global_relaxed<Scope::gpu>(flag(p), Word{1});
+    if (!Strong) {
+      ld_global<Word>(flag(p));
+    }
+    ld_global_relaxed<Word, Scope::gpu>(flag(p));
+  }
+};
+
+TEST(GlobalOrder, AStrongLoadDoesNotHideAPlainOne) {
+  always_clean<LoadsTwice<true>>({2, 1, 1});
+  always_races<LoadsTwice<false>>({2, 1, 1});
+}
+
 }  // namespace
 }  // namespace tegula
