@@ -44,8 +44,9 @@ TEGULA_DEVICE void fence_proxy_async(
 #endif
 }
 
-/// As fence_proxy_async, for the CTA's shared memory alone, which is cheaper: no memory barrier of
-/// the whole GPU.
+/// As fence_proxy_async, for the CTA's shared memory alone (.shared::cta), which is cheaper: no
+/// memory barrier of the whole GPU. What TMA loads of global memory that this kernel has written
+/// needs fence_proxy_async.
 TEGULA_DEVICE void fence_proxy_async_shared(
     [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU

@@ -179,9 +179,11 @@ void Causality::join(Times& times, Times const& other) {
 void Causality::release(int thread, Published& into) {
   Knowledge const& own = of(thread);
   join(into.known, own.known);
+  join(into.fenced_shared, own.fenced_shared);
   join(into.fenced, own.fenced);
   join(into.seen, own.seen);
   set(into.known, thread, now_);
+  set(into.fenced_shared, thread, own.own_shared_fence);
   set(into.fenced, thread, own.own_fence);
   ++now_;
 }
@@ -191,6 +193,8 @@ void Causality::release(int first, std::uint32_t lanes, Published& into) {
   for (std::uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
     Knowledge const& own = of(first + std::countr_zero(rest));
     if (before == nullptr || !before->known.same_as(own.known)) join(into.known, own.known);
+    if (before == nullptr || !before->fenced_shared.same_as(own.fenced_shared))
+      join(into.fenced_shared, own.fenced_shared);
     if (before == nullptr || !before->fenced.same_as(own.fenced)) join(into.fenced, own.fenced);
     if (before == nullptr || !before->seen.same_as(own.seen)) join(into.seen, own.seen);
     before = &own;
@@ -198,6 +202,7 @@ void Causality::release(int first, std::uint32_t lanes, Published& into) {
   for (std::uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
     int const thread = first + std::countr_zero(rest);
     set(into.known, thread, now_);
+    set(into.fenced_shared, thread, of(thread).own_shared_fence);
     set(into.fenced, thread, of(thread).own_fence);
   }
   ++now_;
@@ -206,23 +211,35 @@ void Causality::release(int first, std::uint32_t lanes, Published& into) {
 void Causality::acquire(int thread, Published const& from) {
   Knowledge& own = of(thread);
   join(own.known, from.known);
+  join(own.fenced_shared, from.fenced_shared);
   join(own.fenced, from.fenced);
   join(own.seen, from.seen);
 }
 
 void Causality::learn(int thread, std::vector<Time> const& known, std::vector<Time> const& fenced) {
-  for (std::size_t agent = 0; agent < known.size(); ++agent)
-    set(of(thread).known, static_cast<int>(agent), known[agent]);
-  for (std::size_t agent = 0; agent < fenced.size(); ++agent)
-    set(of(thread).fenced, static_cast<int>(agent), fenced[agent]);
+  for (int agent = 0; agent < static_cast<int>(known.size()); ++agent) {
+    Time const time = known[static_cast<std::size_t>(agent)];
+    set(of(thread).known, agent, time);
+    // Copies need no fence.
+    Time const own_fence = agent < threads()   ? of(agent).own_shared_fence
+                           : is_generic(agent) ? 0
+                                               : time;
+    set(of(thread).fenced_shared, agent, std::min(time, own_fence));
+  }
+  for (int agent = 0; agent < static_cast<int>(fenced.size()); ++agent) {
+    set(of(thread).fenced_shared, agent, fenced[static_cast<std::size_t>(agent)]);
+    set(of(thread).fenced, agent, fenced[static_cast<std::size_t>(agent)]);
+  }
 }
 
 void Causality::release_narrow(int thread, Published& into) {
   Knowledge const& own = of(thread);
   join(into.seen, own.known);
   join(into.seen, own.seen);
+  join(into.fenced_shared, own.fenced_shared);
   join(into.fenced, own.fenced);
   set(into.seen, thread, now_);
+  set(into.fenced_shared, thread, own.own_shared_fence);
   set(into.fenced, thread, own.own_fence);
   ++now_;
 }
@@ -238,6 +255,7 @@ void Causality::synchronize(int first, std::uint32_t lanes) {
   for (std::uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
     Knowledge& own = of(first + std::countr_zero(rest));
     own.known = all.known;
+    own.fenced_shared = all.fenced_shared;
     own.fenced = all.fenced;
     own.seen = all.seen;
   }
@@ -284,21 +302,29 @@ void Causality::acquire_relaxed(int thread, Published const& from, bool from_oth
 void Causality::fence_proxy(int thread) {
   Knowledge& own = of(thread);
   own.fenced = own.known;
-  own.own_fence = now_++;
+  own.own_fence = now_;
+  fence_shared_proxy(thread);
+}
+
+void Causality::fence_shared_proxy(int thread) {
+  Knowledge& own = of(thread);
+  own.fenced_shared = own.known;
+  own.own_shared_fence = now_++;
 }
 
 void Causality::tell(int thread, int agent, Time time) {
   set(of(thread).known, agent, time);
-  set(of(thread).fenced, agent, time);
+  set(of(thread).fenced_shared, agent, time);
 }
 
 void Causality::tell(Published& into, int agent, Time time) {
   set(into.known, agent, time);
-  set(into.fenced, agent, time);
+  set(into.fenced_shared, agent, time);
 }
 
 void Causality::merge(Published& into, Published const& from) {
   join(into.known, from.known);
+  join(into.fenced_shared, from.fenced_shared);
   join(into.fenced, from.fenced);
   join(into.seen, from.seen);
 }

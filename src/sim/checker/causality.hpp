@@ -14,9 +14,10 @@
 /// goes on with each release. A thread *knows* an access by agent u at time t where it happens
 /// before all that the thread does from now on: where t is no later than its entry for u in a
 /// vector of times, one for each agent. A release publishes the vector, an acquire takes the
-/// element-wise maximum. A second vector, `fenced`, is the part of the first on whose way lies a
-/// fence.proxy.async: what the asynchronous proxy sees of what was written through the generic one
-/// ("Proxy-preserved Base Causality Order").
+/// element-wise maximum. A second vector, `fenced_shared`, is the part of the first on whose way
+/// lies a fence.proxy.async: what the asynchronous proxy sees of what was written to shared memory
+/// through the generic one ("Proxy-preserved Base Causality Order"). One with .shared::cta orders
+/// that memory alone; a third vector, `fenced`, is the part with a fence of all memory.
 namespace tegula::sim {
 
 /// A moment of the cluster's clock; the first is 1, and 0 is before all of them.
@@ -71,6 +72,7 @@ class Times {
 /// What releases have published for those who will acquire it.
 struct Published {
   Times known;
+  Times fenced_shared;
   Times fenced;
   Times seen;  ///< what is over, though by a release of too narrow a scope to order more than that
 
@@ -96,10 +98,15 @@ class Causality {
   bool known(int thread, int agent, Time time) const {
     return agent == thread || of(thread).known[agent] >= time;
   }
-  /// Likewise with a fence.proxy.async in between.
+  /// Likewise with a fence.proxy.async of all memory in between; the agent is a thread.
   bool fenced(int thread, int agent, Time time) const {
     Knowledge const& own = of(thread);
     return (agent == thread && own.own_fence >= time) || own.fenced[agent] >= time;
+  }
+  /// Likewise with one that orders shared memory, by any agent.
+  bool fenced_shared(int thread, int agent, Time time) const {
+    Knowledge const& own = of(thread);
+    return (agent == thread && own.own_shared_fence >= time) || own.fenced_shared[agent] >= time;
   }
   /// Whether the agent's access at the time is over for the thread: known, or followed by a release
   /// whose scope does not reach the thread. That is what practice takes to be enough for reads, and
@@ -111,22 +118,23 @@ class Causality {
   Time known_time(int thread, int agent) const {
     return agent == thread ? now_ : of(thread).known[agent];
   }
-  /// As known and fenced, for other threads that know the same as this one.
+  /// As known and fenced_shared, for other threads that know the same as this one.
   bool known_to_others(int thread, int agent, Time time) const {
     return of(thread).known[agent] >= time;
   }
   bool seen_by_others(int thread, int agent, Time time) const {
     return of(thread).known[agent] >= time || of(thread).seen[agent] >= time;
   }
-  bool fenced_for_others(int thread, int agent, Time time) const {
-    return of(thread).fenced[agent] >= time;
+  bool fenced_shared_for_others(int thread, int agent, Time time) const {
+    return of(thread).fenced_shared[agent] >= time;
   }
   /// All that the thread knows, but for its own accesses.
   Times const& knowledge(int thread) const { return of(thread).known; }
   /// Whether two threads know the same but for what they did themselves.
   bool same_knowledge(int one, int other) const {
-    return of(one).known.same_as(of(other).known) && of(one).fenced.same_as(of(other).fenced) &&
-           of(one).seen.same_as(of(other).seen);
+    return of(one).known.same_as(of(other).known) &&
+           of(one).fenced_shared.same_as(of(other).fenced_shared) &&
+           of(one).fenced.same_as(of(other).fenced) && of(one).seen.same_as(of(other).seen);
   }
 
   /// The thread publishes what it knows and did.
@@ -139,12 +147,13 @@ class Causality {
   void acquire(int thread, Published const& from);
   void acquire(int first, std::uint32_t lanes, Published const& from);
   /// The thread comes after what each agent, by number, did up to a time; and with a
-  /// fence.proxy.async since.
+  /// fence.proxy.async of all memory since. Of those of shared memory it learns the agent's own.
   void learn(int thread, std::vector<Time> const& known, std::vector<Time> const& fenced);
   /// Lanes of a warp synchronise with each other.
   void synchronize(int first, std::uint32_t lanes);
-  /// fence.proxy.async by the thread.
+  /// fence.proxy.async by the thread; with .shared::cta.
   void fence_proxy(int thread);
+  void fence_shared_proxy(int thread);
   /// A fence between threads (fence.acq_rel, fence.sc) by the thread: what it knows and did is
   /// published by its relaxed releases from now on, and what it has taken by relaxed acquires it
   /// now comes after. (PTX ISA, "Release and Acquire Patterns".) One of the CTA's scope does
@@ -156,8 +165,8 @@ class Causality {
   /// As release_relaxed, of what the fences of `count` threads, from `first` on, have published
   /// that the thread knows to be over.
   void release_fenced(int thread, int first, int count, Published& into, bool to_others);
-  /// Tells the thread, or those who will acquire `into`, of an agent's accesses up to a time, with
-  /// a fence.
+  /// Tells the thread, or those who will acquire `into`, of an agent's accesses to shared memory up
+  /// to a time, with a fence.
   void tell(int thread, int agent, Time time);
   void tell(Published& into, int agent, Time time);
   /// Likewise without a fence.
@@ -172,9 +181,11 @@ class Causality {
  private:
   struct Knowledge {
     Times known;  ///< but for its own accesses, all of which it knows
+    Times fenced_shared;
     Times fenced;
-    Times seen;          ///< beside what is known
-    Time own_fence = 0;  ///< its own accesses up to then are fenced
+    Times seen;                 ///< beside what is known
+    Time own_shared_fence = 0;  ///< its own accesses to shared memory up to then are fenced,
+    Time own_fence = 0;         ///< and those to all memory
     /// Of its latest fence between threads, and of its relaxed acquires since; null where there
     /// are none.
     struct Fence {

@@ -23,22 +23,28 @@
 
 namespace tegula::sim {
 
-/// A peer's access to a CTA's shared memory, or arrival at its mbarrier: it must come before the
+/// What a warp of a peer did on one line to a CTA's shared memory, or to its mbarrier; or a copy
+/// out of the CTA's shared memory that completes on a peer's mbarrier. It must come before the
 /// CTA's exit.
 struct PeerAccess {
   Instruction instruction;
   SourceLocation where;
   std::uint32_t address;  ///< of the CTA's shared memory
-  int cta;                ///< rank of who did it
+  int cta;                ///< rank of who did it last,
   int warp;
-  int lane;
+  int lane;  ///< and the lane
   /// the cluster's barrier orders it once that has been completed so often
   std::int64_t barrier_phase;
   std::int64_t mbarrier_phase;  ///< the phase that it counted for; -1: it is no arrival
+  bool writes;                  ///< to the CTA's shared memory
+  int agent;                    ///< of the warp's first lane; of a copy, the mbarrier's
+  /// When each lane did it last, or (the first) the copy landed; 0: it did not.
+  std::array<Time, 32> times = {};
 };
 
-/// Adds one, in the place of an earlier one by the same warp on the same line.
-void note_access(std::vector<PeerAccess>& accesses, PeerAccess const& access);
+/// Notes that a lane did it at the time. One by the same warp on the same line takes the place of
+/// the earlier one.
+void note_access(std::vector<PeerAccess>& accesses, PeerAccess access, int lane, Time time);
 
 /// Holds what the threads of a cluster do to memory against what they did before: bytes that nobody
 /// has written, copies in flight, and, where Cta::finding_races() says so, what nothing orders.
@@ -70,6 +76,7 @@ class Checker {
   void cluster_barrier_passed(Cta& cta, Warp const& warp);
   void memory_fenced(Cta& cta, Scope scope, SourceLocation where);
   void proxy_fenced(Cta& cta, SourceLocation where);
+  void shared_proxy_fenced(Cta& cta, SourceLocation where);
   void inits_fenced(Cta& cta);
   void grids_waited(Cta& cta);
   void changing_registers(Cta& cta, int warpgroup, bool increase, SourceLocation where);
@@ -235,10 +242,13 @@ class Checker {
   static int uncounted_arrivals(OfMbarrier const& mbarrier, int count);
   void check_given_back(Cta& cta, OfMbarrier& mbarrier, std::int64_t phase, SourceLocation where);
   void release_into(Cta& cta, OfMbarrier& mbarrier, bool relaxed, bool wide);
+  void note_told(Cluster& cluster, InFlight const& operation);
+  void note_copied_out(Cluster& cluster, InFlight const& operation);
+  bool comes_before_exit(Cta const& cta, PeerAccess const& access) const;
+  std::string order_of_exit(Cta const& cta, PeerAccess const& access) const;
   void check_peers_at_exit(Cta& cta);
 
   void tensor_issuing(Cluster& cluster, InFlight const& operation);
-  void note_told(Cluster& cluster, InFlight const& operation);
   void fly(Cluster& cluster, TensorRange const& range, InFlight const& operation);
   void check_tensor_range(Cta& cta, InFlight const& operation, TensorRange const& range,
                           bool write);

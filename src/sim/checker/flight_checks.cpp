@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <optional>
 
 #include "checker/checker.hpp"
@@ -126,22 +125,6 @@ void Checker::issued(Cluster& cluster, InFlight& operation) {
   for (TensorRange const& range : operation.tensor_reads) fly(cluster, range, operation);
 }
 
-/// The operation is to tell another CTA's mbarrier, and nothing else of that CTA: it must not exit
-/// before it has waited for that.
-void Checker::note_told(Cluster& cluster, InFlight const& operation) {
-  SharedRange const& told = operation.mbarrier;
-  if (told.bytes == 0 || told.cta == operation.cta) return;
-  if (std::any_of(operation.writes.begin(), operation.writes.end(),
-                  [&](SharedRange const& range) { return range.cta == told.cta; }))
-    return;
-  Cta& cta = cluster.cta(told.cta);
-  MbarrierState const& mbarrier = *cta.mbarrier_at(told.address);
-  note_access(
-      of(cta, mbarrier).accesses,
-      {operation.instruction, operation.where, told.address, operation.cta, operation.thread / 32,
-       operation.thread % 32, std::numeric_limits<std::int64_t>::max(), mbarrier.phase});
-}
-
 /// The operation is in flight on tensor memory.
 void Checker::fly(Cluster& cluster, TensorRange const& range, InFlight const& operation) {
   std::vector<InFlight const*>& flying = of(cluster.cta(range.cta)).tensor.flying;
@@ -175,6 +158,7 @@ void Checker::retired(Cluster& cluster, InFlight const& operation, bool for_nobo
       of(cluster.cta(range.cta)).state.mark(range.address, range.bytes, 0, kInFlight);
   }
   if (races_ && (in_group || for_nobody)) stamp_as_own(cluster, operation);
+  if (races_ && !in_group && !for_nobody) note_copied_out(cluster, operation);
   if (operation.tensor_writes.empty() && operation.tensor_reads.empty()) return;
   for (auto const* const ranges : {&operation.tensor_writes, &operation.tensor_reads}) {
     for (TensorRange const& range : *ranges)

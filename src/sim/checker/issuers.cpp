@@ -33,10 +33,10 @@ bool Issuers::seen(int agent, Time time) const {
 }
 
 bool Issuers::fenced(int agent, Time time) const {
-  if (among(agent) && !causality_.fenced(agent, agent, time)) return false;
+  if (among(agent) && !causality_.fenced_shared(agent, agent, time)) return false;
   return std::all_of(kinds_.begin(), kinds_.end(), [&](Kind const& kind) {
-    return kind.alone ? causality_.fenced(kind.thread, agent, time)
-                      : causality_.fenced_for_others(kind.thread, agent, time);
+    return kind.alone ? causality_.fenced_shared(kind.thread, agent, time)
+                      : causality_.fenced_shared_for_others(kind.thread, agent, time);
   });
 }
 

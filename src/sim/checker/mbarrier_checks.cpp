@@ -63,7 +63,9 @@ void Checker::mbarrier_arrived(Cta& cta, MbarrierState const& mbarrier, Instruct
   if (thread.cta != &cta) {
     note_access(own.accesses,
                 {instruction, where, mbarrier.address, thread.cta->rank(), thread.index / 32,
-                 thread.lane, thread.cta->current_warp().cluster_arrivals + 1, mbarrier.phase});
+                 thread.lane, thread.cta->current_warp().cluster_arrivals + 1, mbarrier.phase,
+                 false, thread.agent - thread.lane},
+                thread.lane, agents_.causality().now());
   }
   if (!races_) return;
   check_given_back(cta, own, mbarrier.phase, where);
@@ -136,6 +138,7 @@ void Checker::bytes_completed(Cta& cta, MbarrierState const& mbarrier, InFlight*
   Causality& causality = agents_.causality();
   std::uint16_t const by = operation->remembered.site;
   Time const now = causality.tick();
+  operation->remembered.landed = now;
   for (SharedRange const& range : operation->writes) {
     of(cta.cluster().cta(range.cta))
         .shadow.written(range.address - kSharedBase, range.bytes,
@@ -226,8 +229,8 @@ void Checker::check_visible(Cta& cta, MbarrierState const& mbarrier, InFlight co
   OfMbarrier const& own = of(cta, mbarrier);
   Causality const& causality = agents_.causality();
   int const issuer = cta.current_thread().agent;
-  if (causality.fenced(issuer, mbarrier.initialiser, own.init_time) ||
-      causality.fenced(issuer, own.agent, own.init_time))
+  if (causality.fenced_shared(issuer, mbarrier.initialiser, own.init_time) ||
+      causality.fenced_shared(issuer, own.agent, own.init_time))
     return;
   cta.report(
       FindingKind::proxy_race, where, cta.here(), cta.buffer_name(mbarrier.address),

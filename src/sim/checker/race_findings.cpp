@@ -168,7 +168,7 @@ std::string Checker::fence_beside(Conflict const& conflict) const {
   OfThread const& thread = threads_[static_cast<std::size_t>(conflict.agent)];
   if (conflict.warpgroup || thread.proxy_fence.line == 0)
     return "without a fence.proxy.async after that";
-  if (!agents_.causality().fenced(conflict.agent, conflict.agent, conflict.time))
+  if (!agents_.causality().fenced_shared(conflict.agent, conflict.agent, conflict.time))
     return fmt::format("after its fence.proxy.async ({}), without one after that",
                        place_text(thread.proxy_fence));
   return fmt::format("and whose fence.proxy.async after that ({}) nothing orders before this",

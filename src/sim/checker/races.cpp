@@ -312,7 +312,7 @@ bool RaceShadow::may_access(Issuers const& issuers, std::uint32_t offset, std::u
 void RaceShadow::discard(int thread, std::uint32_t offset, std::uint32_t n, std::uint16_t site) {
   auto const over = [&](Stamp const& stamp) {
     return stamp.time == 0 || (causality_.is_generic(stamp.agent) && ordered(thread, stamp) &&
-                               causality_.fenced(thread, stamp.agent, stamp.time));
+                               causality_.fenced_shared(thread, stamp.agent, stamp.time));
   };
   each_word(offset, n, [&](std::uint32_t word, std::uint32_t bytes) {
     Split const last = stamps_of(word);

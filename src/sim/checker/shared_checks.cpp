@@ -64,6 +64,11 @@ void Checker::shared_discarded(Cta& cta, std::uint32_t address, std::uint32_t by
                            site(Instruction::cp_async_bulk_tensor, where));
 }
 
+void Checker::shared_proxy_fenced(Cta& cta, SourceLocation where) {
+  agents_.causality().fence_shared_proxy(cta.current_thread().agent);
+  of(cta.current_thread()).proxy_fence = where;
+}
+
 /// An atomic, or a strong load or store: it may meet others.
 void Checker::strong_shared_access(Cta& cta, SharedAccess const& access) {
   OfCta& own = of(cta);
@@ -106,9 +111,11 @@ void Checker::shared_accessed(Cta& cta, SharedAccess const& access) {
     plain_shared_access(cta, access);
   }
   if (thread.cta != &cta) [[unlikely]]
-    note_access(of(cta).peer_accesses, {access.instruction, access.where, access.address,
-                                        thread.cta->rank(), thread.index / 32, thread.lane,
-                                        thread.cta->current_warp().cluster_arrivals + 1, -1});
+    note_access(of(cta).peer_accesses,
+                {access.instruction, access.where, access.address, thread.cta->rank(),
+                 thread.index / 32, thread.lane, thread.cta->current_warp().cluster_arrivals + 1,
+                 -1, access.write, thread.agent - thread.lane},
+                thread.lane, agents_.causality().now());
 }
 
 void Checker::matrix_row_accessed(Cta& cta, SharedAccess const& access, bool transpose, int row) {

@@ -301,6 +301,11 @@ void fence_proxy_async(SourceLocation where) {
   });
 }
 
-void fence_proxy_async_shared(SourceLocation where) { fence_proxy_async(where); }
+void fence_proxy_async_shared(SourceLocation where) {
+  perform(Instruction::fence_proxy_async, where, [=](Cta& cta) {
+    cta.note(Instruction::fence_proxy_async, where);
+    if (cta.finding_races()) cta.observers().shared_proxy_fenced(cta, where);
+  });
+}
 
 }  // namespace tegula::sim

@@ -144,6 +144,9 @@ void Observers::memory_fenced(Cta& cta, Scope scope, SourceLocation where) {
 void Observers::proxy_fenced(Cta& cta, SourceLocation where) {
   list_->checker.proxy_fenced(cta, where);
 }
+void Observers::shared_proxy_fenced(Cta& cta, SourceLocation where) {
+  list_->checker.shared_proxy_fenced(cta, where);
+}
 void Observers::inits_fenced(Cta& cta) { list_->checker.inits_fenced(cta); }
 void Observers::grids_waited(Cta& cta) { list_->checker.grids_waited(cta); }
 void Observers::warp_synchronised(Cta& cta, std::uint32_t lanes) {

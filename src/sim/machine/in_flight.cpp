@@ -175,6 +175,10 @@ std::string InFlightQueue::order_text(InFlight const& operation, bool read) cons
         committed ? "" : "a bulk_commit_group after it and ", read ? "_read" : "");
   }
   if (operation.mbarrier.bytes == 0) return "";
+  if (operation.mbarrier.cta != cluster_.current().cta->rank())
+    return fmt::format(
+        "a cluster::sync after the wait for {}, on which it completes, would order them",
+        cluster_.cta(operation.mbarrier.cta).shared_place(operation.mbarrier.address));
   return fmt::format("a wait for {}, on which it completes, would order them",
                      cluster_.cta(operation.mbarrier.cta).shared_place(operation.mbarrier.address));
 }
@@ -344,14 +348,14 @@ void InFlightQueue::check_exit(Cta& cta) {
   for (std::size_t i = 0; i < operations_.size();) {
     InFlight& operation = *operations_[i];
     auto const written = of_cta(operation.writes);
-    auto const read = of_cta(operation.reads);
+    auto const source = of_cta(operation.reads);
     bool const writes = written != operation.writes.end();
-    bool const reads = read != operation.reads.end() && !operation.reads_retired_;
+    bool const reads = source != operation.reads.end() && !operation.reads_retired_;
     if (!writes && !reads) {
       ++i;
       continue;
     }
-    std::uint32_t const at = writes ? written->address : read->address;
+    std::uint32_t const at = writes ? written->address : source->address;
     cta.report(
         FindingKind::exited_cta, operation.where,
         {operation.cta, operation.thread / 32, operation.thread % 32}, cta.buffer_name(at),
@@ -360,7 +364,14 @@ void InFlightQueue::check_exit(Cta& cta) {
             "the CTA exits while a {} {} its shared memory, from {} on, has not been waited for",
             ptx_name(operation.instruction), writes ? "into" : "out of", cta.shared_place(at)),
         {{}, {cta.rank(), -1, -1}, order_text(operation, !writes)});
-    // What it was to read is still there; what it was to write is not.
+    // What it was to read is still there; what it was to write is not. What completes on a peer's
+    // mbarrier has read, and flies on to those who wait there.
+    if (!writes && operation.groups_ == nullptr) {
+      read(operation);
+      retire_reads(operation);
+      ++i;
+      continue;
+    }
     if (!writes) land(operation);
     if (operation.groups_ != nullptr) operation.groups_->clear();
     for (auto const& mbarrier : cluster_.cta(operation.mbarrier.cta).mbarriers_)

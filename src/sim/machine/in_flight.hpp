@@ -91,6 +91,7 @@ struct Remembered {
   bool after_grids = false;   ///< checker: it was issued after a griddepcontrol.wait
   std::int64_t phase = 0;     ///< checker: of the mbarrier that it completes on, when it was issued
   std::int64_t issued = 0;    ///< checker: when that was
+  std::int32_t landed = 0;    ///< checker: when its bytes counted at the mbarrier
   std::uint32_t global_site = 0;
   /// checker: its site and its issue, for what it does to global memory
   std::uint32_t global_time = 0;

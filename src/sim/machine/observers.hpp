@@ -151,6 +151,8 @@ class Observers {
 
   void memory_fenced(Cta& cta, Scope scope, SourceLocation where);
   void proxy_fenced(Cta& cta, SourceLocation where);
+  /// With .shared::cta: it orders no other memory.
+  void shared_proxy_fenced(Cta& cta, SourceLocation where);
   /// fence.mbarrier_init.
   void inits_fenced(Cta& cta);
   /// griddepcontrol.wait.

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <random>
@@ -14,35 +15,38 @@
 namespace tegula::sim {
 namespace {
 
+/// A fence between the proxies, by what it orders.
+enum class ProxyFence { none, of_shared_memory, of_all_memory };
+
 /// Events, and which come directly after which. A path from an access to a thread's latest event is
 /// causality; one with a fence between the proxies on it, the fenced part.
 class Graph {
  public:
-  std::size_t add(bool proxy_fence, std::vector<std::size_t> after) {
+  std::size_t add(ProxyFence fence, std::vector<std::size_t> after) {
     before_.push_back(std::move(after));
-    fence_.push_back(proxy_fence);
+    fence_.push_back(fence);
     return before_.size() - 1;
   }
-  /// Which events a path leads from to `last`: bit 0, one without a fence between the proxies after
-  /// the event; bit 1, one with such a fence.
+  /// Which events a path leads from to `last`: a bit for the widest fence between the proxies that
+  /// lies on it after the event.
   std::vector<unsigned> leading_to(std::size_t last) const {
     std::vector<unsigned> found(before_.size());
-    std::vector<std::pair<std::size_t, bool>> rest = {{last, false}};
+    std::vector<std::pair<std::size_t, ProxyFence>> rest = {{last, ProxyFence::none}};
     while (!rest.empty()) {
       auto const [event, fenced] = rest.back();
       rest.pop_back();
-      unsigned const bit = fenced ? 2 : 1;
+      unsigned const bit = 1u << static_cast<int>(fenced);
       if ((found[event] & bit) != 0) continue;
       found[event] |= bit;
       for (std::size_t const earlier : before_[event])
-        rest.emplace_back(earlier, fenced || fence_[event]);
+        rest.emplace_back(earlier, std::max(fenced, fence_[event]));
     }
     return found;
   }
 
  private:
   std::vector<std::vector<std::size_t>> before_;
-  std::vector<bool> fence_;
+  std::vector<ProxyFence> fence_;
 };
 
 /// A random program of some threads that release into places, acquire from them, synchronise, fence
@@ -51,14 +55,14 @@ class Program {
  public:
   Program(std::uint32_t seed, int threads, int places, int copies) : random_(seed) {
     causality_.start(threads);
-    for (int i = 0; i < threads; ++i) latest_.push_back(graph_.add(false, {}));
+    for (int i = 0; i < threads; ++i) latest_.push_back(graph_.add(ProxyFence::none, {}));
     fences_.resize(latest_.size(), kNone);
     taken_.resize(latest_.size());
     published_.resize(static_cast<std::size_t>(places));
     released_.resize(published_.size());
     for (int i = 0; i < copies; ++i) {
       agents_.push_back(causality_.add_agent());
-      landed_.push_back(graph_.add(false, {}));
+      landed_.push_back(graph_.add(ProxyFence::none, {}));
     }
   }
 
@@ -66,7 +70,7 @@ class Program {
     int const thread = pick(static_cast<int>(latest_.size()));
     std::size_t const t = static_cast<std::size_t>(thread);
     std::size_t const place = static_cast<std::size_t>(pick(static_cast<int>(published_.size())));
-    switch (pick(12)) {
+    switch (pick(13)) {
       case 0:
       case 1:
       case 2:
@@ -79,7 +83,7 @@ class Program {
       case 4:
       case 5:
         causality_.acquire(thread, published_[place]);
-        event(t, false, released_[place]);
+        event(t, ProxyFence::none, released_[place]);
         break;
       case 6: {
         int const first = thread / 32 * 32;
@@ -92,17 +96,18 @@ class Program {
           if ((mask >> lane & 1) != 0) all.push_back(event(static_cast<std::size_t>(first + lane)));
         }
         for (int lane = 0; lane < lanes; ++lane) {
-          if ((mask >> lane & 1) != 0) event(static_cast<std::size_t>(first + lane), false, all);
+          if ((mask >> lane & 1) != 0)
+            event(static_cast<std::size_t>(first + lane), ProxyFence::none, all);
         }
         break;
       }
       case 7:
         causality_.fence_proxy(thread);
-        event(t, true);
+        event(t, ProxyFence::of_all_memory);
         break;
       case 8:
         causality_.fence_threads(thread);
-        fences_[t] = event(t, false, std::exchange(taken_[t], {}));
+        fences_[t] = event(t, ProxyFence::none, std::exchange(taken_[t], {}));
         break;
       case 9:
         causality_.release_relaxed(thread, published_[place]);
@@ -112,14 +117,18 @@ class Program {
         causality_.acquire_relaxed(thread, published_[place]);
         taken_[t].insert(taken_[t].end(), released_[place].begin(), released_[place].end());
         break;
+      case 11:
+        causality_.fence_shared_proxy(thread);
+        event(t, ProxyFence::of_shared_memory);
+        break;
       default: {
         if (agents_.empty()) break;
         // A copy lands; its writes are fenced for whoever waits for it.
         std::size_t const copy = static_cast<std::size_t>(pick(static_cast<int>(agents_.size())));
         Time const now = causality_.tick();
         causality_.tell(published_[place], agents_[copy], now);
-        accesses_.push_back({agents_[copy], now, graph_.add(false, {landed_[copy]})});
-        landed_[copy] = graph_.add(true, {accesses_.back().event});
+        accesses_.push_back({agents_[copy], now, graph_.add(ProxyFence::none, {landed_[copy]})});
+        landed_[copy] = graph_.add(ProxyFence::of_shared_memory, {accesses_.back().event});
         released_[place].push_back(landed_[copy]);
         break;
       }
@@ -137,7 +146,10 @@ class Program {
       for (Access const& access : accesses_) {
         unsigned const expected = leading[access.event];
         ASSERT_EQ(causality_.known(thread, access.agent, access.time), expected != 0);
-        ASSERT_EQ(causality_.fenced(thread, access.agent, access.time), (expected & 2) != 0);
+        ASSERT_EQ(causality_.fenced_shared(thread, access.agent, access.time), (expected & 6) != 0);
+        if (access.agent < causality_.threads()) {
+          ASSERT_EQ(causality_.fenced(thread, access.agent, access.time), (expected & 4) != 0);
+        }
         yes += expected != 0 ? 1 : 0;
       }
     }
@@ -153,10 +165,10 @@ class Program {
   };
 
   int pick(int below) { return static_cast<int>(random_() % static_cast<unsigned>(below)); }
-  std::size_t event(std::size_t thread, bool proxy_fence = false,
+  std::size_t event(std::size_t thread, ProxyFence fence = ProxyFence::none,
                     std::vector<std::size_t> after = {}) {
     after.push_back(latest_[thread]);
-    return latest_[thread] = graph_.add(proxy_fence, std::move(after));
+    return latest_[thread] = graph_.add(fence, std::move(after));
   }
 
   std::mt19937 random_;
