@@ -70,6 +70,10 @@ struct Options {
   bool races = true;
   /// Where practice and the letter of the PTX ISA differ, accesses are held to the letter.
   Strict strict;
+  /// Instructions that one thread may execute: those that touch memory, synchronise or ask for
+  /// what others do. A thread that executes more is caught in a loop that does not end, which is
+  /// found as a deadlock.
+  std::int64_t most_steps = std::int64_t{1} << 24;
   /// Whether instructions are counted by source line.
   bool count = true;
   /// What a warp's access to memory may cost: where it says a number, in place of the kernel's own.
@@ -111,6 +115,18 @@ struct SharedBuffer {
   std::function<std::string(std::int64_t)> locate;
 };
 
+/// Where a launch has the parameters of its kernel: memory of the host.
+struct ParameterRange {
+  void const* first = nullptr;
+  std::size_t bytes = 0;
+
+  bool contain(void const* pointer, std::size_t n) const {
+    std::uintptr_t const offset =
+        reinterpret_cast<std::uintptr_t>(pointer) - reinterpret_cast<std::uintptr_t>(first);
+    return offset < bytes && n <= bytes - offset;
+  }
+};
+
 /// A kernel with its parameters, free of its type.
 struct KernelImage {
   std::string name;
@@ -135,6 +151,7 @@ struct KernelImage {
   /// control. A few run together, and the others wait for room.
   bool cluster_launch_control = false;
   Limits limits;
+  ParameterRange params;
   char const* (*role)(int warp) = nullptr;  ///< name of a warp's role, for traces; may be null
   /// Registers of a thread at launch: what the compiler may give it where min_ctas_per_sm CTAs
   /// share those of an SM.

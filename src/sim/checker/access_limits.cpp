@@ -89,7 +89,7 @@ void report_sectors(Cta& cta, WarpAccess const& access, std::uint64_t const* add
   auto const place = [&](int lane) {
     void const* const address = reinterpret_cast<void const*>(addresses[lane]);
     Allocation const* const memory = cta.allocation(address);
-    return memory == nullptr ? fmt::format("{}", address)
+    return memory == nullptr ? std::string("an address in no allocation")
                              : memory->place(memory->offset_of(address));
   };
   Allocation const* const memory = cta.allocation(reinterpret_cast<void const*>(addresses[first]));

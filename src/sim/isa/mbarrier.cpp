@@ -66,7 +66,7 @@ bool test_phase(Cta& cta, Instruction instruction, std::uint32_t address, int pa
     }
     return true;
   }
-  cta.cluster().polled(where);
+  cta.cluster().polled(mbarrier->address, where);
   return false;
 }
 
@@ -101,7 +101,7 @@ bool wait_for_phase(Cta& cta, std::uint32_t address, int parity, bool tries, Acq
     return true;
   }
   if (tries && times_out(cta, *mbarrier)) {
-    cta.cluster().polled(where);
+    cta.cluster().polled(mbarrier->address, where);
     return false;
   }
   self.relaxed = relaxed;

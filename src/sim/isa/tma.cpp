@@ -119,10 +119,18 @@ void check_rows(Cta& cta, Instruction instruction, TensorMapDescription const& m
     refuse(fmt::format("is given a map whose box has {} rows: a box must have one", map.box[1]));
 }
 
-/// The box, or rows, that a tensor instruction names; fails where the map is none of this
-/// machine's. `rank`: of a box how many coordinates it is given.
-BoxWalk box_of(Cta& cta, Instruction instruction, TensorMap const& map, TmaMode mode, int rank,
-               int const* coordinate, SourceLocation where) {
+/// What a tensor map describes; fails where it lies in no memory that TMA reads maps from, or is
+/// none of this machine's. PTX ISA, cp.async.bulk.tensor: the map is in .param, .const or .global
+/// memory. (One of the thread's own is looked at, too: mostly it was never encoded.)
+TensorMapDescription described(Cta& cta, Instruction instruction, TensorMap const& map,
+                               SourceLocation where) {
+  Allocation const* const memory = cta.allocation(&map);
+  bool const in_place = cta.launch().kernel->params.contain(&map, sizeof map) ||
+                        (memory != nullptr && memory->contains(&map, sizeof map));
+  if (!in_place && !cta.current_thread().stack->holds(&map))
+    cta.fail(
+        FindingKind::out_of_bounds, where, cta.here(),
+        fmt::format("{} is given a tensor map{}", ptx_name(instruction), cta.outside_place(&map)));
   std::optional<TensorMapDescription> const description = sim::decode(map);
   if (!description) {
     bool const blank = std::all_of(std::begin(map.bytes), std::end(map.bytes),
@@ -131,13 +139,26 @@ BoxWalk box_of(Cta& cta, Instruction instruction, TensorMap const& map, TmaMode 
              fmt::format("{} is given a tensor map that was {}", ptx_name(instruction),
                          blank ? "never encoded" : "not encoded for the simulated machine"));
   }
-  if (mode == TmaMode::rows) check_rows(cta, instruction, *description, where);
-  if (mode == TmaMode::tile && rank != description->rank) {
+  if (!in_place)
+    cta.fail(FindingKind::invalid_operand, where, cta.here(),
+             fmt::format("{} is given a tensor map in the thread's local memory: it takes one of "
+                         "the kernel's parameters, or in global memory",
+                         ptx_name(instruction)));
+  return *description;
+}
+
+/// The box, or rows, that a tensor instruction names. `rank`: of a box how many coordinates it is
+/// given.
+BoxWalk box_of(Cta& cta, Instruction instruction, TensorMap const& map, TmaMode mode, int rank,
+               int const* coordinate, SourceLocation where) {
+  TensorMapDescription const description = described(cta, instruction, map, where);
+  if (mode == TmaMode::rows) check_rows(cta, instruction, description, where);
+  if (mode == TmaMode::tile && rank != description.rank) {
     cta.fail(FindingKind::invalid_operand, where, cta.here(),
              fmt::format("{} is given {} for a tensor of rank {}", ptx_name(instruction),
-                         io::counted(rank, "coordinate"), description->rank));
+                         io::counted(rank, "coordinate"), description.rank));
   }
-  std::int64_t const first = std::int64_t{coordinate[0]} * bits(description->dtype) / 8;
+  std::int64_t const first = std::int64_t{coordinate[0]} * bits(description.dtype) / 8;
   if (first % kRowAlignment != 0) {
     cta.fail(
         FindingKind::misaligned, where, cta.here(),
@@ -146,8 +167,8 @@ BoxWalk box_of(Cta& cta, Instruction instruction, TensorMap const& map, TmaMode 
             "must be a multiple of {}",
             ptx_name(instruction), coordinate[0], first, kRowAlignment));
   }
-  if (mode == TmaMode::rows) return BoxWalk::gathered(*description, coordinate);
-  return {*description, coordinate};
+  if (mode == TmaMode::rows) return BoxWalk::gathered(description, coordinate);
+  return {description, coordinate};
 }
 
 /// The same for an instruction that writes the tensor.
@@ -174,7 +195,7 @@ BoxWalk box_to_write(Cta& cta, Instruction instruction, TensorMap const& map, Tm
   return box;
 }
 
-/// A bulk copy's bytes as a box of one row.
+/// A bulk copy's bytes, which lie in one allocation, as a box of one row.
 BoxWalk one_row(Cta& cta, Instruction instruction, void const* address, int bytes,
                 SourceLocation where) {
   auto const misfit = reinterpret_cast<std::uintptr_t>(address) % kBulkAlignment;
@@ -183,11 +204,21 @@ BoxWalk one_row(Cta& cta, Instruction instruction, void const* address, int byte
              fmt::format("{} of {}: it copies a multiple of {}", ptx_name(instruction),
                          io::counted(bytes, "byte"), kBulkAlignment));
   }
-  if (misfit != 0) {
-    cta.fail(FindingKind::misaligned, where, cta.here(),
-             fmt::format("{} at global address {}, {} past a multiple of {}", ptx_name(instruction),
-                         address, io::counted(misfit, "byte"), kBulkAlignment));
-  }
+  Allocation const* const memory = cta.allocation(address);
+  auto const refuse = [&](FindingKind kind, std::string const& place) {
+    cta.fail(kind, where, cta.here(),
+             fmt::format("{} of {}{}", ptx_name(instruction), io::counted(bytes, "byte"), place));
+  };
+  if (misfit != 0)
+    refuse(FindingKind::misaligned,
+           fmt::format("{}, {} past a multiple of {}",
+                       memory == nullptr ? cta.outside_place(address)
+                                         : fmt::format(" at byte {} of {}",
+                                                       memory->offset_of(address), memory->name),
+                       io::counted(misfit, "byte"), kBulkAlignment));
+  if (bytes != 0 &&
+      (memory == nullptr || !memory->contains(address, static_cast<std::size_t>(bytes))))
+    refuse(FindingKind::out_of_bounds, cta.outside_place(address));
   TensorMapDescription row;
   row.dtype = DType::u8;
   row.rank = 1;
@@ -399,10 +430,7 @@ void tma_prefetch(TensorMap const& map, int rank, int const* coordinate, L2Hint,
 
 void prefetch_tensor_map(TensorMap const& map, SourceLocation where) {
   Cta& cta = current_cta();
-  std::optional<TensorMapDescription> const description = sim::decode(map);
-  int const origin[5] = {};
-  static_cast<void>(box_of(cta, Instruction::prefetch_tensormap, map, TmaMode::tile,
-                           description ? description->rank : 0, origin, where));
+  static_cast<void>(described(cta, Instruction::prefetch_tensormap, map, where));
   cta.note(Instruction::prefetch_tensormap, where);
 }
 

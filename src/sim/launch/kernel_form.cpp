@@ -70,6 +70,7 @@ Report launch(Machine& machine, KernelForm const& form, Dim3 grid, void const* p
   image.concurrent = form.concurrent;
   image.cluster_launch_control = form.cluster_launch_control;
   image.limits = form.limits;
+  image.params = {params, form.params_bytes};
   image.role = form.role;
   image.run = [&form, params](void* storage) { form.run(params, storage); };
   return machine.launch(image, grid);

@@ -71,6 +71,7 @@ void Cluster::start(LaunchContext const& launch, std::int64_t index) {
   has_turn_ = false;
   moved_ = true;
   strong_accesses_ = 0;
+  most_steps_ = options.most_steps;
   stuck_at_ = nullptr;
   idle_reads_ = 0;
   ready_ctas_ = 0;
@@ -349,6 +350,7 @@ void Cluster::watch_read(void const* address, bool shared, SourceLocation where)
   Thread& self = *current_;
   if (self.last_read != address) {
     self.last_read = address;
+    self.tests = 0;
     self.read_where = where;
     self.reads = 0;
     progressed();
@@ -368,9 +370,10 @@ void Cluster::watch_read(void const* address, bool shared, SourceLocation where)
   yield();
 }
 
-void Cluster::polled(SourceLocation where) {
+void Cluster::polled(std::uint32_t mbarrier, SourceLocation where) {
   Thread& self = *current_;
   self.last_read = nullptr;
+  self.tests = mbarrier;
   self.read_where = where;
   ++idle_reads_;
   stuck_reading();
@@ -474,7 +477,6 @@ std::size_t Cluster::stack_bytes_used() const {
 void Cluster::deadlock(std::string const& reason) {
   SourceLocation where;
   Culprit who{current_->cta->rank(), -1, -1};
-  std::vector<std::string> clauses;
   for (int rank = count_ - 1; rank >= 0; --rank) {
     SourceLocation const here = cta(rank).waiting_place();
     if (here.line == 0) continue;
@@ -482,15 +484,31 @@ void Cluster::deadlock(std::string const& reason) {
     who.cta = rank;
   }
   if (where.line == 0) where = current_->read_where;  // nobody waits: all poll
+  report(FindingKind::deadlock, where, who, "", "", reason + who_waits(), {});
+  abort();
+}
+
+void Cluster::livelock(SourceLocation where) {
+  Thread& self = *current_;
+  std::string const others = who_waits();
+  report(FindingKind::deadlock, where, {self.cta->rank(), self.index / 32, self.lane}, "", "",
+         fmt::format("a loop that does not end: this thread has executed {} instructions "
+                     "(Options::most_steps){}{}",
+                     most_steps_, others.empty() ? "" : "; ", others),
+         {});
+  abort();
+}
+
+/// Of the threads that wait for others, or have exited: a clause for each place.
+std::string Cluster::who_waits() const {
+  std::vector<std::string> clauses;
   for (int rank = 0; rank < count_; ++rank) {
     std::vector<std::string> of_cta = cta(rank).who_waits();
     if (of_cta.empty()) continue;
     if (count_ > 1) of_cta.front().insert(0, fmt::format("in CTA {} of the cluster, ", rank));
     std::move(of_cta.begin(), of_cta.end(), std::back_inserter(clauses));
   }
-  report(FindingKind::deadlock, where, who, "", "",
-         fmt::format("{}{}", reason, fmt::join(clauses, "; ")), {});
-  abort();
+  return fmt::format("{}", fmt::join(clauses, "; "));
 }
 
 }  // namespace tegula::sim

@@ -97,8 +97,14 @@ class Cluster {
   /// The thread read memory. One that reads the same place again and again waits for it to change:
   /// others must run, in this cluster and, where it is global memory, in those before it.
   void watch_read(void const* address, bool shared, SourceLocation where);
-  /// The thread polled something that has not happened yet: likewise.
-  void polled(SourceLocation where);
+  /// The thread tested the mbarrier, whose phase is not complete: likewise.
+  void polled(std::uint32_t mbarrier, SourceLocation where);
+  /// The thread is to execute an instruction, one of those of which it may execute so many
+  /// (Options::most_steps).
+  void step(SourceLocation where) {
+    if (++current_->steps > most_steps_) [[unlikely]]
+      livelock(where);
+  }
   /// The thread did something that others may have waited for.
   void progressed() {
     idle_reads_ = 0;
@@ -152,7 +158,9 @@ class Cluster {
   void let_clusters_run();
   bool alone() const;
   bool others_run_by_steps() const;
+  [[noreturn]] void livelock(SourceLocation where);
   [[noreturn]] void deadlock(std::string const& reason);
+  std::string who_waits() const;
 
   Observers& observers_;
   LaunchContext const* launch_ = nullptr;
@@ -177,6 +185,7 @@ class Cluster {
   bool in_lane_order_ = true;  ///< after a lane that waits, the warp's first that can run does
   std::uint32_t ready_ctas_ = 0;
   int live_threads_ = 0;
+  std::int64_t most_steps_ = 0;
   std::int64_t idle_reads_ = 0;  ///< reads in a row that found what the thread's last one did
   std::uint64_t random_state_ = 0;
   ClusterBarrier barrier_;
@@ -204,6 +213,7 @@ inline void Cluster::resume(Thread& next) {
 inline void Cluster::block() {
   Thread& self = *current_;
   self.last_read = nullptr;
+  self.tests = 0;
   Cta& cta = *self.cta;
   Warp& own = cta.warp(self.index / 32);
   own.ready &= ~(1u << self.lane);
@@ -225,6 +235,7 @@ inline Thread& Cta::current_thread() const { return cluster_.current(); }
 inline InFlightQueue& Cta::in_flight() const { return cluster_.in_flight(); }
 inline Observers& Cta::observers() const { return cluster_.observers(); }
 inline void Cta::note(Instruction instruction, SourceLocation where, LaneAccess const& access) {
+  cluster_.step(where);
   if (count_ || cluster_.timed()) cluster_.observers().executed(*this, instruction, where, access);
 }
 

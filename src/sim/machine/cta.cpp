@@ -47,6 +47,8 @@ void Cta::start(LaunchContext const& launch, Dim3 block) {
     thread.started = false;
     thread.finished = false;
     thread.last_read = nullptr;
+    thread.tests = 0;
+    thread.steps = 0;
     thread.async.clear();
     thread.async.groups = 0;
     thread.bulk.clear();

@@ -81,7 +81,9 @@ struct Thread {
   bool finished = false;
   void const* last_read = nullptr;
   SourceLocation read_where;
-  int reads = 0;  ///< of last_read, in a row
+  int reads = 0;            ///< of last_read, in a row
+  std::uint32_t tests = 0;  ///< the mbarrier that it has tested last, and not waited for; 0: none
+  std::int64_t steps = 0;   ///< instructions that it has executed
   AsyncCopies async;
   InFlightGroups bulk;                ///< what cp.async.bulk.wait_group waits for
   InFlightGroups tensor{true};        ///< tcgen05.mma that no tcgen05.commit's waiter has seen over
@@ -247,6 +249,8 @@ class Cta {
                      SourceLocation where, int alignment);
   /// The allocation of global memory that holds the byte, or null.
   Allocation* allocation(void const* address);
+  /// " at byte 512 of in, which has 512 bytes": what is said of an access that no allocation holds.
+  std::string outside_place(void const* address);
   /// "row 17, column 40 of K".
   std::string own_place(std::uint32_t address) const;
   /// Likewise, with the CTA's rank where it is not the running one.
@@ -377,6 +381,9 @@ class Cta {
   std::vector<std::string> who_waits() const;
   std::string polled_text(void const* address) const;
   void mbarrier_waiters(std::vector<std::string>& clauses) const;
+  void add_waiters(MbarrierState const& mbarrier, std::vector<Thread*> rest, bool wait,
+                   std::vector<std::string>& clauses) const;
+  std::vector<Thread*> testers(MbarrierState const& mbarrier) const;
   void tensor_waiters(std::vector<std::string>& clauses) const;
   void check_tensor_memory_freed();
   void give_tensor_columns(TensorAllocation const& allocation);

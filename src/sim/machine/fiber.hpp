@@ -46,6 +46,8 @@ class FiberStack {
   void* bottom() const { return bottom_; }
   std::size_t bytes() const { return bytes_; }
   void* top() const { return static_cast<char*>(bottom_) + bytes_ - shift_; }
+  /// Whether it holds what lies at the address.
+  bool holds(void const* address) const { return address >= bottom_ && address < top(); }
   /// Whether the address is in its guard.
   bool guards(void const* address) const { return address >= mapping_ && address < bottom_; }
   /// The part of it that has ever been touched, in whole pages.

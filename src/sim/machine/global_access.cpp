@@ -20,6 +20,20 @@ Allocation* Cta::allocation(void const* address) {
   return found;
 }
 
+std::string Cta::outside_place(void const* address) {
+  Allocation const* near = allocation(address);
+  if (near == nullptr) near = find_near(*launch_->global, address);
+  if (near == nullptr)
+    return address == nullptr ? " at a null pointer, which is in no allocation"
+                              : " at an address which is in no allocation";
+  if (address >= static_cast<void const*>(near->base))
+    return fmt::format(" at byte {} of {}, which has {}", near->offset_of(address), near->name,
+                       io::counted(near->bytes, "byte"));
+  return fmt::format(", {} before the start of {}",
+                     io::counted(near->base - static_cast<unsigned char const*>(address), "byte"),
+                     near->name);
+}
+
 /// As shared_access, for global memory.
 bool Cta::global_access(Instruction instruction, void const* address, int bytes,
                         GlobalAccess access, SourceLocation where, int alignment) {
@@ -32,21 +46,9 @@ bool Cta::global_access(Instruction instruction, void const* address, int bytes,
   if (memory == nullptr || !memory->contains(address, n)) [[unlikely]] {
     Allocation const* const near =
         memory != nullptr ? memory : find_near(*launch_->global, address);
-    std::string const access =
-        fmt::format("{} of {}", ptx_name(instruction), io::counted(bytes, "byte"));
-    std::string text;
-    if (near == nullptr) {
-      text = fmt::format("{} at {}, which is in no allocation", access, address);
-    } else if (address >= static_cast<void const*>(near->base)) {
-      text = fmt::format("{} at byte {} of {}, which has {}", access, near->offset_of(address),
-                         near->name, io::counted(near->bytes, "byte"));
-    } else {
-      text = fmt::format(
-          "{}, {} before the start of {}", access,
-          io::counted(near->base - static_cast<unsigned char const*>(address), "byte"), near->name);
-    }
     report(FindingKind::out_of_bounds, where, here(), near != nullptr ? near->name : "", "",
-           std::move(text));
+           fmt::format("{} of {}{}", ptx_name(instruction), io::counted(bytes, "byte"),
+                       outside_place(address)));
     return false;
   }
   std::size_t const offset = memory->offset_of(address);

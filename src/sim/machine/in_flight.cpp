@@ -69,6 +69,7 @@ void InFlightQueue::issue(std::unique_ptr<InFlight> operation) {
   InFlight& issued = *operation;
   issued.serial_ = ++issued_;
   operations_.push_back(std::move(operation));
+  cluster_.step(issued.where);
   cluster_.progressed();
   if (!admit(issued)) {
     issued.without_effect_ = true;

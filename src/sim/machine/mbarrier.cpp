@@ -108,13 +108,13 @@ MbarrierState* Cta::own_mbarrier(Instruction instruction, std::uint32_t address,
 
 void Cta::own_address(Instruction instruction, std::uint32_t& address, SourceLocation where) {
   Cta const* const cta = target(instruction, address, where);
-  if (cta != nullptr && cta != this) {
-    fail(
-        FindingKind::invalid_operand, where, here(),
-        fmt::format(
-            "{} on an mbarrier of CTA {} of the cluster: it takes only the CTA's own (shared::cta)",
-            ptx_name(instruction), cta->rank_));
-  }
+  if (cta == nullptr || cta == this) return;
+  std::string const what = is_strong(instruction)
+                               ? fmt::format("of the CTA's scope on {}", cta->shared_place(address))
+                               : fmt::format("on an mbarrier of CTA {} of the cluster", cta->rank_);
+  fail(
+      FindingKind::invalid_operand, where, here(),
+      fmt::format("{} {}: it takes only the CTA's own (shared::cta)", ptx_name(instruction), what));
 }
 
 void Cta::remove(MbarrierState const& mbarrier, SourceLocation where) {
@@ -299,38 +299,58 @@ bool Cta::one_gives_up() {
   return false;
 }
 
+/// Threads that can run, and test the mbarrier again and again.
+std::vector<Thread*> Cta::testers(MbarrierState const& mbarrier) const {
+  std::vector<Thread*> found;
+  for (Warp const& warp : warps_) {
+    for (std::uint32_t lanes = warp.ready; lanes != 0; lanes &= lanes - 1) {
+      Thread& thread = this->thread(warp, std::countr_zero(lanes));
+      if (thread.tests == mbarrier.address) found.push_back(&thread);
+    }
+  }
+  return found;
+}
+
+/// A clause for each line on which some of the threads wait at the mbarrier, or test it.
+void Cta::add_waiters(MbarrierState const& mbarrier, std::vector<Thread*> rest, bool wait,
+                      std::vector<std::string>& clauses) const {
+  SourceLocation Thread::*const place = wait ? &Thread::mbarrier_where : &Thread::read_where;
+  while (!rest.empty()) {
+    SourceLocation const where = rest.front()->*place;
+    std::array<std::uint32_t, 32> lanes = {};
+    std::erase_if(rest, [&](Thread const* thread) {
+      if (!same_place(thread->*place, where)) return false;
+      lanes[static_cast<std::size_t>(thread->index / 32)] |= 1u << thread->lane;
+      return true;
+    });
+    // Warps of which the same lanes wait are told together.
+    for (std::size_t w = 0; w < 32; ++w) {
+      if (lanes[w] == 0) continue;
+      std::uint32_t const bits = lanes[w];
+      std::uint32_t warps = 0;
+      for (std::size_t v = w; v < 32; ++v) {
+        if (lanes[v] != bits) continue;
+        warps |= 1u << v;
+        lanes[v] = 0;
+      }
+      std::string const who = bits == kFullWarp
+                                  ? warps_text(warps)
+                                  : fmt::format("{} of {}", lanes_text(bits), warps_text(warps));
+      bool const one =
+          std::has_single_bit(warps) && (bits == kFullWarp || std::has_single_bit(bits));
+      std::string const does =
+          fmt::format("{}{}{}", wait ? "wait" : "test", one ? "s" : "", wait ? " at" : "");
+      clauses.push_back(fmt::format("{} {} mbarrier {} ({}) for the phase of parity {}, {}", who,
+                                    does, own_place(mbarrier.address), place_text(where),
+                                    mbarrier.phase % 2, lacking(mbarrier)));
+    }
+  }
+}
+
 void Cta::mbarrier_waiters(std::vector<std::string>& clauses) const {
   for (auto const& mbarrier : mbarriers_) {
-    std::vector<Thread*> rest = mbarrier->waiters;
-    while (!rest.empty()) {
-      SourceLocation const where = rest.front()->mbarrier_where;
-      std::array<std::uint32_t, 32> lanes = {};
-      std::erase_if(rest, [&](Thread const* thread) {
-        if (!same_place(thread->mbarrier_where, where)) return false;
-        lanes[static_cast<std::size_t>(thread->index / 32)] |= 1u << thread->lane;
-        return true;
-      });
-      // Warps of which the same lanes wait are told together.
-      for (std::size_t w = 0; w < 32; ++w) {
-        if (lanes[w] == 0) continue;
-        std::uint32_t const bits = lanes[w];
-        std::uint32_t warps = 0;
-        for (std::size_t v = w; v < 32; ++v) {
-          if (lanes[v] != bits) continue;
-          warps |= 1u << v;
-          lanes[v] = 0;
-        }
-        std::string const who = bits == kFullWarp
-                                    ? warps_text(warps)
-                                    : fmt::format("{} of {}", lanes_text(bits), warps_text(warps));
-        bool const one =
-            std::has_single_bit(warps) && (bits == kFullWarp || std::has_single_bit(bits));
-        clauses.push_back(
-            fmt::format("{} wait{} at mbarrier {} ({}) for the phase of parity {}, {}", who,
-                        one ? "s" : "", own_place(mbarrier->address), place_text(where),
-                        mbarrier->phase % 2, lacking(*mbarrier)));
-      }
-    }
+    add_waiters(*mbarrier, mbarrier->waiters, true, clauses);
+    add_waiters(*mbarrier, testers(*mbarrier), false, clauses);
   }
   // Whoever brings the bytes makes the one arrival: another one, of a thread that waits for them,
   // is mostly meant for the mbarrier that gives their place back.

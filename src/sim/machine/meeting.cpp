@@ -20,6 +20,7 @@ bool aligned(Instruction instruction) { return row_of(instruction).aligned; }
 
 [[gnu::always_inline]] inline bool Cta::join(Instruction instruction, std::uint32_t variant,
                                              std::uint32_t mask, SourceLocation where) {
+  cluster_.step(where);
   Warp& own = current_warp();
   std::uint32_t const self = 1u << current_thread().lane;
   if ((mask & self) == 0) {
@@ -264,7 +265,12 @@ std::vector<std::string> Cta::who_waits() const {
     }
   }
   for (int w = 0; w < warps; ++w) {
-    std::uint32_t const ready = warp(w).ready;
+    // Those that test an mbarrier are told with those that wait at it.
+    std::uint32_t ready = warp(w).ready;
+    for (int lane = 0; lane < 32; ++lane) {
+      Thread const& polls = thread(warp(w), lane);
+      if (polls.tests != 0 || polls.read_where.line == 0) ready &= ~(1u << lane);
+    }
     if (ready == 0) continue;
     Thread const& first = thread(warp(w), std::countr_zero(ready));
     std::string const what =

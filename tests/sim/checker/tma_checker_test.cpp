@@ -187,6 +187,88 @@ TEST(TmaChecker, MapThatWasNeverEncoded) {
   EXPECT_SAYS(finding, "a tensor map that was never encoded");
 }
 
+/// Takes the map from an array in global memory, where there are two.
+template <int Index, bool Prefetches = false> struct LoadsByAnArrayOfMaps : BrokenTma {
+  void operator()(Params const& p, SharedStorage& smem) const {
+    SharedAddr const mbarrier = full(smem);
+    TensorMap const& map = reinterpret_cast<TensorMap const*>(p.stored)[Index];
+    if (Prefetches && thread_idx() == 0) prefetch_tensor_map(map);
+    if (Prefetches || thread_idx() != 0) return;
+    tma_load(shared_address(&smem.tile[0][0]), map, TmaCoordinate{0, 0}, mbarrier);
+    mbarrier_arrive_expect_tx(mbarrier, kTmaBoxBytes);
+    mbarrier_wait_parity(mbarrier, 0);
+  }
+};
+
+template <class Kernel> sim::Report report_of_maps() {
+  sim::Machine machine({.throw_on_finding = false});
+  std::vector<float> const numbers(64 * 16, 1);
+  auto* const in = static_cast<float*>(machine.allocate(4 * numbers.size(), "in"));
+  machine.upload(in, numbers.data(), 4 * numbers.size());
+  std::vector<TensorMap> const maps(2, sim::encode(described(in)));
+  void* const array = machine.allocate(2 * sizeof(TensorMap), "maps");
+  machine.upload(array, maps.data(), 2 * sizeof(TensorMap));
+  return sim::launch<Kernel>(machine, {}, {maps[0], maps[0], in, static_cast<float*>(array)});
+}
+
+template <int Index> void expect_map_outside(char const* place) {
+  for (sim::Report const& report : {report_of_maps<LoadsByAnArrayOfMaps<Index>>(),
+                                    report_of_maps<LoadsByAnArrayOfMaps<Index, true>>()}) {
+    ASSERT_EQ(report.findings.size(), 1u) << report.text();
+    EXPECT_EQ(sim::to_string(report.findings[0].kind), "out_of_bounds");
+    EXPECT_SAYS(report.findings[0], std::string("is given a tensor map") + place);
+  }
+}
+
+TEST(TmaChecker, AnArrayOfMapsIsHeldToItsBounds) {
+  EXPECT_TRUE(report_of_maps<LoadsByAnArrayOfMaps<0>>().ok());
+  EXPECT_TRUE(report_of_maps<LoadsByAnArrayOfMaps<1>>().ok());
+  expect_map_outside<2>(" at byte 256 of maps, which has 256 bytes");
+  expect_map_outside<-1>(", 128 bytes before the start of maps");
+  expect_map_outside<1000000>(" at an address which is in no allocation");
+  expect_map_outside<-1000000>(" at an address which is in no allocation");
+}
+
+/// Copies the map to a variable of its own.
+struct LoadsByACopyOfTheMap : BrokenTma {
+  static constexpr int line = __LINE__ + 5;
+  void operator()(Params const& p, SharedStorage& smem) const {
+    SharedAddr const mbarrier = full(smem);
+    if (thread_idx() != 0) return;
+    TensorMap const map = p.in;
+    tma_load(shared_address(&smem.tile[0][0]), map, TmaCoordinate{0, 0}, mbarrier);
+  }
+};
+
+TEST(TmaChecker, AMapInLocalMemory) {
+  EXPECT_SAYS(only_finding(tma_report<LoadsByACopyOfTheMap>(), FindingKind::invalid_operand,
+                           LoadsByACopyOfTheMap::line),
+              "a tensor map in the thread's local memory");
+}
+
+/// Copies `Bytes` bytes from byte `From` of the tensor of 4096.
+template <int From, int Bytes> struct BulkLoadsFrom : BrokenTma {
+  static constexpr int line = __LINE__ + 5;
+  void operator()(Params const& p, SharedStorage& smem) const {
+    SharedAddr const mbarrier = full(smem);
+    if (thread_idx() != 0) return;
+    auto const* const source = reinterpret_cast<char const*>(p.memory) + From;
+    bulk_load(shared_address(&smem.tile[0][0]), source, Bytes, mbarrier);
+  }
+};
+
+TEST(TmaChecker, TheSourceOfABulkCopyIsNamedAndNotItsAddress) {
+  using Beyond = BulkLoadsFrom<4080, 128>;
+  EXPECT_SAYS(only_finding(tma_report<Beyond>(), FindingKind::out_of_bounds, Beyond::line),
+              "cp.async.bulk of 128 bytes at byte 4080 of in, which has 4096 bytes");
+  using Before = BulkLoadsFrom<-16, 128>;
+  EXPECT_SAYS(only_finding(tma_report<Before>(), FindingKind::out_of_bounds, Before::line),
+              "cp.async.bulk of 128 bytes, 16 bytes before the start of in");
+  using Between = BulkLoadsFrom<4, 128>;
+  EXPECT_SAYS(only_finding(tma_report<Between>(), FindingKind::misaligned, Between::line),
+              "cp.async.bulk of 128 bytes at byte 4 of in, 4 bytes past a multiple of 16");
+}
+
 TEST(TmaChecker, MapForAnotherMachine) {
   auto const finding = only_finding(tma_report<LoadOne<0, 0>>({},
                                                               [](Tensors& tensors) {

@@ -430,8 +430,9 @@ struct PollsForever : WithMbarriers {
 TEST(MbarrierDeadlock, PollingForAPhaseThatNeverCompletes) {
   Finding const f = only_finding(report_of<PollsForever>({.count = false}), FindingKind::deadlock,
                                  PollsForever::line);
-  EXPECT_SAYS(f, "lanes 0-31 of warp 2 read at isa/mbarrier_test.cpp:" +
-                     std::to_string(PollsForever::line));
+  EXPECT_SAYS(f, "nobody changes it; warp 2 tests mbarrier element 0 of full " +
+                     at(PollsForever::line) +
+                     " for the phase of parity 0, which lacks 1 of 1 arrival; warps 0-1, 3 exited");
 }
 
 }  // namespace

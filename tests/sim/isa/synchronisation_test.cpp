@@ -321,8 +321,10 @@ TEST(SynchronisationChecker, OperandsOfAtomics) {
               "atom of 8 bytes at byte 4 of in");
   EXPECT_SAYS(found<SharedAtomicOnNothing>(FindingKind::uninitialized_read),
               "atom.shared reads element 3 of words, which nobody has written");
-  EXPECT_SAYS(found<AtomicOfThePeers>(FindingKind::invalid_operand),
-              "it takes only the CTA's own (shared::cta)");
+  EXPECT_SAYS(
+      found<AtomicOfThePeers>(FindingKind::invalid_operand),
+      "atom.shared of the CTA's scope on element 0 of words of CTA 1 of the cluster: it takes "
+      "only the CTA's own (shared::cta)");
 }
 
 /// A copy to the other CTA: of `Bytes` from word `From` to word `To`, signalled in CTA `Signals`.

@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
 #include "broken_kernel.hpp"
+#include "tegula/arch/atomic.hpp"
+#include "tegula/arch/ordered_access.hpp"
 
 /// Threads that wait for others that never come: at warp-wide instructions, at barriers, and for
 /// memory to change.
@@ -203,6 +205,54 @@ TEST(Deadlock, AThreadThatWaitsForAnotherWarpsStoreGetsIt) {
   EXPECT_TRUE(report_of<SpinsUntilAnotherWarpStores>({.races = false}).ok());
   all_findings(report_of<SpinsUntilAnotherWarpStores>(), FindingKind::data_race,
                SpinsUntilAnotherWarpStores::line);
+}
+
+/// One thread is caught in a loop that changes something in each round.
+enum class Loop { stores, polls_and_stores, adds, meets, ends };
+template <Loop How> struct LoopsForEver : Barriers {
+  static constexpr int first_line = __LINE__ + 3, last_line = __LINE__ + 15;
+  void operator()(Params const& p, SharedStorage& smem) const {
+    SharedAddr const word = shared_address(smem.k);
+    if (How == Loop::meets && warp_id() == 1) {
+      for (;;) warp::sync();
+    }
+    if (thread_idx() == 32) {
+      int i = 0;
+      while (How == Loop::ends && i < 900) st_shared(word, ++i);
+      while (How == Loop::stores) st_shared(word, ++i);
+      while (How == Loop::polls_and_stores &&
+             ld_global_relaxed<int, Scope::gpu>(reinterpret_cast<int*>(p.in)) == 0)
+        st_shared(word, ++i);
+      while (How == Loop::adds && atom_add(reinterpret_cast<int*>(p.in), 1) >= 0) {
+      }
+    }
+    cta::sync();
+  }
+};
+
+template <Loop How> void expect_loop_is_found() {
+  for (sim::Interleaving const interleaving :
+       {sim::Interleaving::one_warp_ahead, sim::Interleaving::round_robin,
+        sim::Interleaving::random}) {
+    sim::Report const report =
+        report_of<LoopsForEver<How>>({.interleaving = interleaving, .most_steps = 1000});
+    ASSERT_EQ(report.findings.size(), 1u) << report.text();
+    Finding const& f = report.findings[0];
+    EXPECT_EQ(sim::to_string(f.kind), "deadlock");
+    EXPECT_GE(f.where.line, LoopsForEver<How>::first_line);
+    EXPECT_LE(f.where.line, LoopsForEver<How>::last_line);
+    EXPECT_EQ(f.warp, 1);
+    EXPECT_SAYS(f, "a loop that does not end: this thread has executed 1000 instructions");
+    EXPECT_SAYS(f, " at barrier 0 (machine/deadlock_test.cpp:");
+  }
+}
+
+TEST(Deadlock, ALoopThatChangesSomethingAndNeverEnds) {
+  expect_loop_is_found<Loop::stores>();
+  expect_loop_is_found<Loop::polls_and_stores>();
+  expect_loop_is_found<Loop::adds>();
+  expect_loop_is_found<Loop::meets>();
+  EXPECT_TRUE(report_of<LoopsForEver<Loop::ends>>({.most_steps = 1000}).ok());
 }
 
 struct CountsDisagree : Barriers {
