@@ -159,6 +159,15 @@ class Search {
     return true;
   }
 
+  /// Whether one that is not strong comes after a strong write that a read before it has seen.
+  bool has_seen(Piece const& write, Piece const& other, std::uintptr_t address) const {
+    GlobalSite const& one = site(write);
+    std::uint32_t const seen = site(other).seen;
+    return seen != 0 && is_strong(one.instruction) && strong_writes(one.instruction) &&
+           order_.seen(logs_[other.log].seen[seen], logs_[write.log].cluster, one.foreign, address,
+                       std::min(write.end, other.end), one.strength.bytes);
+  }
+
   void meet(Piece const& earlier, Piece const& later, std::uintptr_t address) {
     GlobalSite const& one = site(earlier);
     GlobalSite const& other = site(later);
@@ -168,8 +177,9 @@ class Search {
       race.lacks = Race::Lacks::coherence;
     } else {
       // Clusters that run together may come after each other both ways.
-      bool const in_order =
-          comes_before(earlier, later, race.lacks) || comes_before(later, earlier, race.lacks);
+      bool const in_order = comes_before(earlier, later, race.lacks) ||
+                            comes_before(later, earlier, race.lacks) ||
+                            has_seen(earlier, later, address) || has_seen(later, earlier, address);
       if (in_order && race.lacks == Race::Lacks::order) return;
     }
     Place const a = place(earlier);
@@ -221,6 +231,25 @@ std::string before_release(ClusterLog const& from, GlobalOrder const& order, Glo
       the(release.by));
 }
 
+/// What is missing between an acquire of the second access's CTA and that access, which does not
+/// come after it. In the acquire's own thread it comes before it.
+std::string after_acquire(ClusterLog const& to, GlobalOrder const& order, GlobalRows const& rows,
+                          ClusterOrder::Acquire const& acquire) {
+  bool const same_warp = acquire.thread / 32 == rows.warp;
+  if (!same_warp || (rows.lane >= 0 && thread_of(rows) != acquire.thread))
+    return fmt::format("a cta::sync between {} and the second access", the(acquire.by));
+  std::string text = fmt::format("the second access behind {}", the(acquire.by));
+  if (rows.lane < 0) text += " and a warp::sync";
+  if (acquire.by.instruction != Instruction::fence) return text;
+  auto const seen = std::find_if(
+      to.observed.begin(), to.observed.end(), [&](ClusterOrder::Observed const& observed) {
+        return observed.cta == acquire.cta && observed.thread == acquire.thread &&
+               order.reaches({acquire.releases, {}}, {{observed.release}, {}});
+      });
+  if (seen == to.observed.end()) return text;
+  return fmt::format("{}, or a fence_acq_rel<Scope::gpu> between {} and it,", text, the(seen->by));
+}
+
 /// What would order the two. Where a release and an acquire lead from the one CTA to the other,
 /// what lacks is a barrier between them and the accesses; where nobody acquires what was observed,
 /// a fence.
@@ -260,8 +289,7 @@ std::string order_text(std::vector<ClusterLog> const& logs, GlobalOrder const& o
     std::string text;
     if (!covered) text = before_release(from, order, *race.earlier.rows, of_cta);
     if (!known)
-      text += fmt::format("{}a cta::sync between {} and the second access",
-                          text.empty() ? "" : ", and ", the(acquire.by));
+      text += (text.empty() ? "" : ", and ") + after_acquire(to, order, *race.later.rows, acquire);
     if (!text.empty()) return text + " would order them";
   }
   for (ClusterOrder::Observed const& seen : to.observed) {

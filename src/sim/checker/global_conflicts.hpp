@@ -17,8 +17,9 @@ struct ClusterLog {
   std::int64_t cluster = 0;
   std::vector<GlobalSite> sites;
   std::vector<GlobalRows> rows;
-  std::vector<Releases> foreigns;  ///< by GlobalSite::foreign: releases of other clusters
-  std::vector<Releases> covers;    ///< by GlobalRows::cover: releases of its own
+  std::vector<Releases> foreigns;       ///< by GlobalSite::foreign: releases of other clusters
+  std::vector<Releases> covers;         ///< by GlobalRows::cover: releases of its own
+  std::vector<std::vector<Seen>> seen;  ///< by GlobalSite::seen
   std::vector<ClusterOrder::Acquire> acquires;
   std::vector<ClusterOrder::Observed> observed;
 };

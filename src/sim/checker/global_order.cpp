@@ -22,8 +22,9 @@ void raise(std::vector<Time>& times, std::vector<Time> const& others) {
   for (std::size_t i = 0; i < others.size(); ++i) times[i] = std::max(times[i], others[i]);
 }
 
-std::uint32_t number_of(Releases const& set, std::map<Releases, std::uint32_t>& numbers,
-                        std::vector<Releases>& sets) {
+template <class Set>
+std::uint32_t number_of(Set const& set, std::map<Set, std::uint32_t>& numbers,
+                        std::vector<Set>& sets) {
   auto const [place, is_new] = numbers.try_emplace(set, static_cast<std::uint32_t>(sets.size()));
   if (is_new) sets.push_back(set);
   return place->second;
@@ -44,6 +45,22 @@ bool CausalPast::includes(CausalPast const& other) const {
     return true;
   };
   return all(known, other.known) && all(fenced, other.fenced);
+}
+
+bool GlobalOrder::seen(std::vector<Seen> const& reads, std::int64_t cluster, std::uint32_t foreign,
+                       std::uintptr_t begin, std::uintptr_t end, int size) const {
+  auto const bytes = static_cast<std::uintptr_t>(size);
+  for (std::uintptr_t at = begin / bytes * bytes; at < end; at += bytes) {
+    auto const read =
+        std::find_if(reads.begin(), reads.end(), [&](Seen const& s) { return s.address == at; });
+    auto const word = words_.find(at);
+    if (read == reads.end() || word == words_.end()) return false;
+    auto const write = word->second.writes.find({cluster, foreign});
+    if (write == word->second.writes.end() || write->second < read->first ||
+        write->second > read->last)
+      return false;
+  }
+  return true;
 }
 
 void GlobalOrder::add(TooNarrow const& pair) {
@@ -113,6 +130,10 @@ void ClusterOrder::start(GlobalOrder& order, std::int64_t cluster, bool strict) 
   foreign_numbers_.emplace(Releases{}, 0);
   cover_numbers_ = foreign_numbers_;
   cover_of_access_.clear();
+  reads_.clear();
+  seen_numbers_.clear();
+  seen_numbers_.emplace(std::vector<Seen>{}, 0);
+  seen_.assign(1, {});
   foreigns_.assign(1, {});
   covers_ = foreigns_;
 }
@@ -120,7 +141,7 @@ void ClusterOrder::start(GlobalOrder& order, std::int64_t cluster, bool strict) 
 std::vector<std::uint32_t> ClusterOrder::take(GlobalActor const& who,
                                               std::vector<std::uint32_t> const& releases,
                                               bool of_cta, Site const& by) {
-  Acquire acquire{who.agent, who.time, {}, who.cta, by};
+  Acquire acquire{who.agent, who.time, {}, who.cta, who.thread, by};
   std::vector<std::uint32_t> left;
   for (std::uint32_t const id : releases) {
     Release const& release = order_->release(id);
@@ -216,18 +237,51 @@ std::vector<ClusterOrder::Observed> ClusterOrder::observed() const {
   return all;
 }
 
-std::vector<std::uint32_t> const& ClusterOrder::observe(WordAccess const& access) {
+std::vector<std::uint32_t> const& ClusterOrder::observe(GlobalActor const& who,
+                                                        WordAccess const& access) {
   static std::vector<std::uint32_t> const none;
   GlobalOrder::Word const& word = order_->at(access.address);
-  return access.reads && access.bytes == word.bytes ? word.releases : none;
+  if (!access.reads || access.bytes != word.bytes) return none;
+  if (!access.narrow) {
+    std::vector<Read>& reads = reads_[access.address];
+    auto own = std::find_if(reads.begin(), reads.end(),
+                            [&](Read const& read) { return read.agent == who.agent; });
+    if (own == reads.end()) own = reads.insert(own, Read{});
+    *own = {who.agent, who.time, {access.address, word.store, number_}};
+  }
+  return word.releases;
+}
+
+std::uint32_t ClusterOrder::seen(GlobalActor const& who, std::uintptr_t address,
+                                 std::size_t bytes) {
+  if (reads_.empty() || address + bytes <= reads_.begin()->first ||
+      address > reads_.rbegin()->first)
+    return 0;
+  std::vector<Seen> set;
+  for (auto at = reads_.lower_bound(address); at != reads_.end() && at->first < address + bytes;
+       ++at) {
+    Seen latest;
+    for (Read const& read : at->second) {
+      if (read.seen.last > latest.last &&
+          who.causality->known(who.knower, static_cast<int>(read.agent),
+                               static_cast<Time>(read.time)))
+        latest = read.seen;
+    }
+    if (latest.last != 0) set.push_back(latest);
+  }
+  return number_of(set, seen_numbers_, seen_);
 }
 
 void ClusterOrder::publish(GlobalActor const& who, WordAccess const& access,
                            std::optional<std::uint32_t> release) {
   GlobalOrder::Word& word = order_->at(access.address);
   bool const goes_on = access.reads && access.bytes == word.bytes && !access.narrow;
-  if (!goes_on) word.releases.clear();
+  if (!goes_on) {
+    word.releases.clear();
+    word.store = number_;
+  }
   word.bytes = access.bytes;
+  word.writes[{cluster_, who.foreign}] = access.narrow ? GlobalOrder::kNever : number_;
   if (access.narrow) {
     if (release) add(word.releases, *release);
     return;
@@ -249,10 +303,12 @@ void ClusterOrder::publish(GlobalActor const& who, WordAccess const& access,
 }
 
 void ClusterOrder::acquire(GlobalActor const& who, WordAccess const& access) {
-  take(who, observe(access), access.narrow, access.by);
+  number_ = order_->next_number();
+  take(who, observe(who, access), access.narrow, access.by);
 }
 
 void ClusterOrder::release(GlobalActor const& who, WordAccess const& access, CausalPast past) {
+  number_ = order_->next_number();
   own_.push_back(order_->add({cluster_, who.cta, who.thread, access.narrow, access.by,
                               std::move(past), foreigns_[foreign(who)]}));
   publish(who, access, own_.back());
@@ -269,11 +325,12 @@ bool ClusterOrder::acquired(GlobalActor const& who, int agent, Time time) const 
 }
 
 void ClusterOrder::atomic(GlobalActor const& who, WordAccess const& access) {
+  number_ = order_->next_number();
   ThreadState& state = this->state(who);
   if (access.narrow) {
-    take(who, observe(access), true, access.by);
+    take(who, observe(who, access), true, access.by);
   } else {
-    for (std::uint32_t const id : observe(access)) {
+    for (std::uint32_t const id : observe(who, access)) {
       add(state.observed, id);
       if (order_->release(id).cluster == cluster_ || contains(state.seen_ids, id)) continue;
       add(state.seen_ids, id);
@@ -282,7 +339,11 @@ void ClusterOrder::atomic(GlobalActor const& who, WordAccess const& access) {
       state.seen.push_back({id, who.time, who.cta, who.thread, access.by});
     }
   }
-  if (!access.writes) return;
+  if (!access.writes) {
+    if (strong_writes(access.by.instruction))
+      order_->at(access.address).writes[{cluster_, who.foreign}] = GlobalOrder::kNever;
+    return;
+  }
   if (!strict_ && take_others(who, state) && state.release) {
     state.previous = state.release;
     state.release.reset();

@@ -84,6 +84,15 @@ struct WordAccess {
   Site by;
 };
 
+/// What a strong read of a word has seen: what was written from one access on up to another, itself
+/// among them where it writes, by number (GlobalOrder::next_number).
+struct Seen {
+  std::uintptr_t address = 0;
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+  auto operator<=>(Seen const&) const = default;
+};
+
 /// The releases of a launch, and where they can be observed.
 class GlobalOrder {
  public:
@@ -91,7 +100,18 @@ class GlobalOrder {
   struct Word {
     int bytes = 0;                        ///< of the access that wrote it
     std::vector<std::uint32_t> releases;  ///< of its last store, and of the atomics since; sorted
+    std::uint64_t store = 0;              ///< the number of its last store
+    /// By cluster, and what it had learnt of others (GlobalActor::foreign): the number of its last
+    /// atomic or store; kNever: it was an atomic that wrote nothing.
+    std::map<std::pair<std::int64_t, std::uint32_t>, std::uint64_t> writes;
   };
+  static constexpr std::uint64_t kNever = ~std::uint64_t{0};
+  /// The launch's strong accesses have numbers, in the order in which they are executed.
+  std::uint64_t next_number() { return ++accesses_; }
+  /// Whether these reads have seen all that a cluster wrote by atomics and stores of `size` bytes,
+  /// when it had learnt no more than `foreign`, to the bytes from `begin` to `end`.
+  bool seen(std::vector<Seen> const& reads, std::int64_t cluster, std::uint32_t foreign,
+            std::uintptr_t begin, std::uintptr_t end, int size) const;
 
   std::uint32_t add(Release release) {
     releases_.push_back(std::move(release));
@@ -135,6 +155,7 @@ class GlobalOrder {
   std::deque<Release> releases_;
   std::unordered_map<std::uintptr_t, Word> words_;
   std::vector<TooNarrow> too_narrow_;
+  std::uint64_t accesses_ = 0;
   struct Latest {
     std::int64_t cluster;
     bool writes;
@@ -168,6 +189,16 @@ class ClusterOrder {
   void acquire(GlobalActor const& who, WordAccess const& access);
   void release(GlobalActor const& who, WordAccess const& access, CausalPast past);
 
+  /// A number for what strong reads of the words in these bytes have seen that come before what the
+  /// thread `who` does now: an index into seen().
+  std::uint32_t seen(GlobalActor const& who, std::uintptr_t address, std::size_t bytes);
+  std::vector<std::vector<Seen>> const& seen() const { return seen_; }
+  /// Whether the access `who` comes after what a site of the cluster wrote to these bytes, since a
+  /// strong read before it has seen that.
+  bool has_seen(GlobalActor const& who, GlobalSite const& site, std::uintptr_t begin,
+                std::uintptr_t end) const {
+    return order_->seen(seen_[who.seen], cluster_, site.foreign, begin, end, site.strength.bytes);
+  }
   /// A number for what the thread `who` knows of other clusters: an index into foreigns().
   std::uint32_t foreign(GlobalActor const& who);
   /// Releases of other clusters.
@@ -182,7 +213,8 @@ class ClusterOrder {
     std::uint32_t agent;
     std::uint32_t time;
     std::vector<std::uint32_t> releases;
-    int cta;  ///< rank in the cluster
+    int cta;     ///< rank in the cluster
+    int thread;  ///< index in the CTA
     Site by;
   };
   std::vector<Acquire> const& acquires() const { return acquires_; }
@@ -221,7 +253,7 @@ class ClusterOrder {
                                   std::vector<std::uint32_t> const& releases, bool of_cta,
                                   Site const& by);
   /// The releases that a read of the word observes.
-  std::vector<std::uint32_t> const& observe(WordAccess const& access);
+  std::vector<std::uint32_t> const& observe(GlobalActor const& who, WordAccess const& access);
   /// The thread writes to the word, and releases this, if anything, with what it released there
   /// before. Releases of others stay where an atomic has seen them.
   void publish(GlobalActor const& who, WordAccess const& access,
@@ -238,6 +270,16 @@ class ClusterOrder {
   std::vector<std::uint32_t> own_;                       ///< releases
   std::map<Releases, std::uint32_t> foreign_numbers_, cover_numbers_;
   std::vector<Releases> foreigns_, covers_;
+  std::uint64_t number_ = 0;  ///< of the strong access that is executed
+  /// Strong reads of a word, by its address: the last of each thread.
+  struct Read {
+    std::uint32_t agent;
+    std::uint32_t time;
+    Seen seen;
+  };
+  std::map<std::uintptr_t, std::vector<Read>> reads_;
+  std::map<std::vector<Seen>, std::uint32_t> seen_numbers_;
+  std::vector<std::vector<Seen>> seen_;
   /// Of cover(), by agent and time, when there were so many releases of this cluster.
   std::unordered_map<std::uint64_t, std::uint32_t> cover_of_access_;
   std::size_t covered_of_ = 0;

@@ -38,7 +38,9 @@ GlobalActor GlobalRaces::actor() {
 
 bool GlobalRaces::access(Instruction instruction, GlobalAccess access, void const* address,
                          std::size_t bytes, SourceLocation where) {
-  GlobalActor const who = actor();
+  GlobalActor who = actor();
+  who.order = &order_;
+  who.seen = order_.seen(who, reinterpret_cast<std::uintptr_t>(address), bytes);
   return note(shadow_.site(where, instruction, access, who), address, bytes, who);
 }
 
@@ -256,6 +258,7 @@ ClusterLog GlobalRaces::finish() {
       [&](void const* address) { return cluster_->cta(0).allocation(address); });
   log.sites = shadow_.sites();
   log.foreigns = order_.foreigns();
+  log.seen = order_.seen();
   log.covers = order_.covers();
   log.acquires = order_.acquires();
   log.observed = order_.observed();

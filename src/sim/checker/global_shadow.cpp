@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "checker/global_order.hpp"
 #include "values/place.hpp"
 
 namespace tegula::sim {
@@ -74,7 +75,8 @@ std::uint32_t GlobalShadow::site(SourceLocation where, Instruction instruction, 
   auto const is_it = [&](GlobalSite const& s) {
     return s.where.line == where.line && s.where.file == where.file &&
            s.instruction == instruction && s.access == access && s.async == actor.async &&
-           s.foreign == actor.foreign && s.strength == strength && (!of_cta || s.cta == actor.cta);
+           s.foreign == actor.foreign && s.seen == actor.seen && s.strength == strength &&
+           (!of_cta || s.cta == actor.cta);
   };
   std::uint32_t& recent = recent_sites_[static_cast<std::size_t>(
       (where.line * 8 + static_cast<int>(access) + static_cast<int>(instruction) * 37 +
@@ -87,7 +89,7 @@ std::uint32_t GlobalShadow::site(SourceLocation where, Instruction instruction, 
     // Beyond so many, they share the last one's number: findings then name a wrong line.
     if (number == kMostSites) return number - 1;
     sites_.push_back({where, instruction, access, actor.async, actor.foreign, actor.cta,
-                      actor.thread, strength});
+                      actor.thread, strength, actor.seen});
   }
   recent = number + 1;
   return number;
@@ -133,10 +135,10 @@ struct GlobalShadow::Pass {
   }
   /// Whether this access, which disturbs whatever the earlier one does, races with another
   /// cluster's wherever that one does. It comes after the earlier one, so that what releases it
-  /// releases both. Both have acquired the same. And other clusters' accesses need no more to come
-  /// before the earlier one, or to meet it: a read by the asynchronous proxy needs a fence of the
-  /// proxies, too, no order suits one through the read-only path, and a strong one of the same
-  /// bytes and scope meets the same.
+  /// releases both. Both have acquired and seen the same. And other clusters' accesses need no more
+  /// to come before the earlier one, or to meet it: a read by the asynchronous proxy needs a fence
+  /// of the proxies, too, no order suits one through the read-only path, and a strong one of the
+  /// same bytes and scope meets the same.
   bool replaces(Record r) {
     Record const key = without_bytes(r);
     if (key == last_replaced || key == mine) return true;
@@ -150,12 +152,22 @@ struct GlobalShadow::Pass {
       return is_strong(earlier.instruction) && own.strength.bytes == earlier.strength.bytes &&
              own.strength.scope <= earlier.strength.scope;
     };
-    bool const replaced = earlier.foreign == own.foreign &&
+    bool const replaced = earlier.foreign == own.foreign && earlier.seen == own.seen &&
                           (!needs_fence(earlier) || needs_fence(own)) &&
                           (!through_read_only_path(earlier) || through_read_only_path(own)) &&
                           (!is_strong(own.instruction) || meets_no_less());
     if (replaced) last_replaced = key;
     return replaced;
+  }
+  /// PTX ISA, "Causality Order": what a strong read has observed comes before what that read comes
+  /// before, whatever else nobody releases. Whoever draws the last ticket may put the counter back
+  /// by a plain store (CUDA's threadFenceReduction sample).
+  bool seen(GlobalSite const& earlier, std::uintptr_t word_address, std::uint32_t bytes) const {
+    if (actor.seen == 0 || !is_strong(earlier.instruction) || !strong_writes(earlier.instruction))
+      return false;
+    auto const first = static_cast<unsigned>(std::countr_zero(bytes));
+    return actor.order->has_seen(actor, earlier, word_address + first,
+                                 word_address + static_cast<unsigned>(std::bit_width(bytes)));
   }
   void check(Record r, std::uintptr_t word_address, std::uint32_t bytes) {
     std::uint32_t const both = bytes_of(r) & bytes;
@@ -170,7 +182,7 @@ struct GlobalShadow::Pass {
       conflict = GlobalConflict{&earlier, agent_of(r), address, false, true};
       return;
     }
-    bool const is_ordered = ordered(r);
+    bool const is_ordered = ordered(r) || seen(earlier, word_address, both);
     bool const through_fence = !actor.async || access != GlobalAccess::read || earlier.async ||
                                actor.causality->fenced(actor.knower, static_cast<int>(agent_of(r)),
                                                        static_cast<Time>(time_of(r)));

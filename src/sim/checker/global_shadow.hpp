@@ -21,6 +21,8 @@
 /// cluster did, and the earlier access not.
 namespace tegula::sim {
 
+class ClusterOrder;
+
 /// Who accesses global memory.
 struct GlobalActor {
   /// of the access: the thread's, or that of the mbarrier it completes on
@@ -30,9 +32,11 @@ struct GlobalActor {
   int knower = 0;             ///< the thread whose knowledge counts: an agent
   bool async = false;         ///< by the asynchronous proxy
   std::uint32_t foreign = 0;  ///< what it has learnt from other clusters: ClusterOrder::foreign
-  int cta = 0;                ///< rank of its CTA, for reports,
-  int thread = 0;             ///< and index in it
-  int threads = 1024;         ///< of a CTA
+  std::uint32_t seen = 0;  ///< what strong reads of the bytes have seen before: ClusterOrder::seen
+  ClusterOrder const* order = nullptr;  ///< where `seen` is not 0
+  int cta = 0;                          ///< rank of its CTA, for reports,
+  int thread = 0;                       ///< and index in it
+  int threads = 1024;                   ///< of a CTA
 };
 
 /// Of a strong access, what it takes for it to meet another one: PTX ISA, "Morally strong
@@ -54,6 +58,7 @@ struct GlobalSite {
   int cta;
   int thread;
   Strength strength;
+  std::uint32_t seen;
 };
 
 /// How far apart two threads are.

@@ -329,7 +329,7 @@ TEST(GlobalOrder, StoresOfTheCtasScopeRace) {
 
 /// CTA 1 loads the flag, and then once more by a strong load. The latter meets CTA 0's store; that
 /// does not hide that the former does not.
-template <bool Strong> struct LoadsTwice : Shares {
+template <bool Strong> struct LoadsFlagTwice : Shares {
   static constexpr int line = __LINE__ + 5;
   void operator()(Params const& p, SharedStorage&) const {
     if (lane_id() != 0) return;
@@ -342,8 +342,128 @@ template <bool Strong> struct LoadsTwice : Shares {
 };
 
 TEST(GlobalOrder, AStrongLoadDoesNotHideAPlainOne) {
-  always_clean<LoadsTwice<true>>({2, 1, 1});
-  always_races<LoadsTwice<false>>({2, 1, 1});
+  always_clean<LoadsFlagTwice<true>>({2, 1, 1});
+  always_races<LoadsFlagTwice<false>>({2, 1, 1});
+}
+
+/// Each CTA draws a ticket; who draws the last puts the counter back by a plain store: thread 0
+/// itself, or another one after a barrier. `Last` draws the last, or the one before.
+enum class ResetBy { thread_zero, another, another_without_a_barrier };
+template <ResetBy B, int Last = 2> struct DrawsTickets : Shares {
+  static constexpr int threads = 64;
+  struct SharedStorage {
+    Word ticket;
+    template <class F> void name_buffers(F&& name) { name("ticket", ticket); }
+  };
+  void operator()(Params const& p, SharedStorage& smem) const {
+    Word ticket = 0;
+    SharedAddr const shared = shared_address(&smem.ticket);
+    if (thread_idx() == 0) {
+      ticket = atom_add(flag(p), Word{1});
+      st_shared(shared, ticket);
+      if (B == ResetBy::thread_zero && ticket == Last) st_global(flag(p), Word{0});
+    }
+    if (B == ResetBy::thread_zero) return;
+    if (B == ResetBy::another) cta::sync();
+    if (thread_idx() != 40) return;
+    if (B == ResetBy::another ? ld_shared<Word>(shared) == Last : block_idx().x == Last)
+      st_global(flag(p), Word{0});
+  }
+};
+
+TEST(GlobalOrder, WhoHasSeenAnAtomicComesAfterIt) {
+  // PTX ISA, "Causality Order": X precedes Y in causality order where X precedes Z in observation
+  // order and Z precedes Y in base causality order. X is another CTA's atomic. Z is the atomic that
+  // draws the last ticket: it reads the value that X wrote, or one that atomics in between have
+  // changed, and both are of the GPU's scope, so that X precedes it in observation order. Y is the
+  // plain store: Z precedes it in program order, or by a barrier, both of which are base causality.
+  // So no fence is needed for the counter itself. An atomic of PTX is one operation, a read and a
+  // write, so that all of X precedes Y. Of what X's thread wrote before, this says nothing.
+  always_clean<DrawsTickets<ResetBy::thread_zero>>({3, 1, 1});
+  always_clean<DrawsTickets<ResetBy::another>>({3, 1, 1});
+  for_each_schedule([](sim::Options const& options) {
+    // Of the next ticket nobody has seen anything.
+    EXPECT_FALSE((report_of<DrawsTickets<ResetBy::thread_zero, 1>>(options, {3, 1, 1}).ok()));
+    EXPECT_FALSE((report_of<DrawsTickets<ResetBy::another, 1>>(options, {3, 1, 1}).ok()));
+    EXPECT_FALSE(
+        (report_of<DrawsTickets<ResetBy::another_without_a_barrier>>(options, {3, 1, 1}).ok()));
+  });
+}
+
+/// Likewise the warps of a CTA.
+template <int Last> struct WarpsDrawTickets : Shares {
+  static constexpr int threads = 96;
+  void operator()(Params const& p, SharedStorage&) const {
+    if (lane_id() == 0 && atom_add(flag(p), Word{1}) == Last) st_global(flag(p), Word{0});
+  }
+};
+
+TEST(GlobalOrder, AWarpThatHasSeenAnAtomicComesAfterIt) {
+  always_clean<WarpsDrawTickets<2>>({1, 1, 1});
+  for_each_schedule([](sim::Options const& options) {
+    EXPECT_FALSE(report_of<WarpsDrawTickets<1>>(options).ok());
+  });
+}
+
+/// A lock: the store that gives it back meets those who try for it.
+template <bool Plain> struct Locks : Shares {
+  static constexpr bool concurrent = true;
+  void operator()(Params const& p, SharedStorage&) const {
+    if (lane_id() != 0) return;
+    for (int round = 0; round < 2; ++round) {
+      while (atom_cas(flag(p), Word{0}, Word{1}) != 0) {
+      }
+      fence_acq_rel<Scope::gpu>();
+      st_global(data(p), ld_global<Word>(data(p)) + 1);
+      fence_acq_rel<Scope::gpu>();
+      if (Plain) {
+        st_global(flag(p), Word{0});
+      } else {
+        st_global_relaxed<Scope::gpu>(flag(p), Word{0});
+      }
+    }
+  }
+};
+
+TEST(GlobalOrder, WhoeverGetsALockDoesNotSeeThoseWhoTryNext) {
+  always_clean<Locks<false>>({3, 1, 1});
+  for_each_schedule([](sim::Options const& options) {
+    EXPECT_FALSE(report_of<Locks<true>>(options, {3, 1, 1}).ok());
+  });
+}
+
+TEST(GlobalOrder, SaysThatAnAccessComesBeforeItsThreadsAcquire) {
+  auto const order_of = []<class Kernel>(Kernel) {
+    return report_of<Kernel>({}, {2, 1, 1}).findings.at(0).order;
+  };
+  EXPECT_THAT(order_of(WritesTwice<true>{}), HasSubstr("the second access behind the ld.acquire"));
+  EXPECT_THAT(order_of(AddsInTurn<true>{}), HasSubstr("the second access behind the ld.acquire"));
+}
+
+/// CTA 1 takes what CTA 0 has handed over before its fence, which another word is for.
+struct FencesTooLate : Shares {
+  void operator()(Params const& p, SharedStorage&) const {
+    if (lane_id() != 0) return;
+    if (block_idx().x == 0) {
+      st_global(data(p), Word{1});
+      fence_acq_rel<Scope::gpu>();
+      atom_exch(flag(p), Word{1});
+      return;
+    }
+    while (atom_add(flag(p), Word{0}) == 0) {
+    }
+    ld_global<Word>(data(p));
+    fence_acq_rel<Scope::gpu>();
+    atom_exch(flag(p, 1), Word{1});
+  }
+};
+
+TEST(GlobalOrder, SaysThatAFenceComesTooLate) {
+  sim::Report const report = report_of<FencesTooLate>({}, {2, 1, 1});
+  ASSERT_EQ(report.findings.size(), 1u) << report.text();
+  EXPECT_THAT(report.findings[0].order,
+              ::testing::AllOf(HasSubstr("the second access behind the fence at"),
+                               HasSubstr("or a fence_acq_rel<Scope::gpu> between the atom at")));
 }
 
 }  // namespace
