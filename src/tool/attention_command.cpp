@@ -203,17 +203,6 @@ nlohmann::ordered_json describe(AttentionArguments const& a, AttentionOptions co
   return j;
 }
 
-nlohmann::ordered_json describe(AttentionCandidate const& candidate) {
-  nlohmann::ordered_json j = {{"kernel", to_string(candidate.choice.kernel)},
-                              {"index", candidate.choice.configuration},
-                              {"name", candidate.name}};
-  if (candidate.refused.empty())
-    j["cost"] = candidate.cost;
-  else
-    j["refused"] = candidate.refused;
-  return j;
-}
-
 /// Bytes of the workspace that the choice asked for takes.
 std::int64_t workspace_bytes(AttentionArguments const& a, AttentionOptions const& o,
                              Machine const& machine) {
@@ -228,7 +217,9 @@ void explain(AttentionArguments a, AttentionOptions const& o, Machine const& mac
   AttentionPlan const plan = chosen_by(o, [&](AttentionConstraints const& wanted) {
     return plan_attention(a, machine.properties(), wanted);
   });
-  print_plan(plan, machine, o, describe(a, o), [](auto const& c) { return describe(c); });
+  print_plan(plan, machine, o, describe(a, o), [](AttentionCandidate const& c) {
+    return nlohmann::ordered_json{{"cost", c.cost}};
+  });
 }
 
 void run(AttentionOptions const& options) {

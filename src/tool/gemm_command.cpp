@@ -129,14 +129,8 @@ nlohmann::ordered_json describe(GemmArguments const& g, GemmOptions const& o,
 
 nlohmann::ordered_json describe(GemmCandidate const& candidate) {
   GemmChoice const& choice = candidate.choice;
-  nlohmann::ordered_json j = {{"kernel", to_string(choice.kernel)},
-                              {"index", choice.configuration},
-                              {"name", candidate.name}};
-  if (!candidate.refused.empty()) {
-    j["refused"] = candidate.refused;
-    return j;
-  }
   GemmCost const& cost = choice.cost;
+  nlohmann::ordered_json j;
   j["microseconds"] = {{"total", cost.total},      {"launch", cost.launch}, {"fill", cost.fill},
                        {"tensor", cost.tensor},    {"l2", cost.l2},         {"dram", cost.dram},
                        {"epilogue", cost.epilogue}};
@@ -229,7 +223,8 @@ void explain(GemmProblem const& p, GemmOptions const& o, Machine const& machine)
   GemmPlan const plan = chosen_by(
       o, [&](GemmConstraints const& wanted) { return plan_gemm(g, machine.properties(), wanted); });
   draw_tiles(o, g, plan.chosen());
-  print_plan(plan, machine, o, describe(g, o, p), [](auto const& c) { return describe(c); });
+  print_plan(plan, machine, o, describe(g, o, p),
+             [](GemmCandidate const& c) { return describe(c); });
 }
 
 /// Bytes of workspace that every candidate may use: as many as cuBLAS is commonly given on Hopper.
@@ -262,7 +257,8 @@ void measure(GemmArguments const& arguments, GemmProblem const& p, GemmOptions c
     nlohmann::ordered_json out = describe(arguments, o, p);
     out["machine"] = machine.name();
     for (auto const& [microseconds, candidate] : all) {
-      out["candidates"].push_back(describe(*candidate));
+      out["candidates"].push_back(
+          described(*candidate, [](GemmCandidate const& c) { return describe(c); }));
       out["candidates"].back()["measured_microseconds"] = microseconds;
     }
     print("{}\n", dump(out));

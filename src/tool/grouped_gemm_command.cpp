@@ -317,16 +317,9 @@ nlohmann::ordered_json describe(GroupedGemmArguments const& given, std::vector<i
           {"seed", c.machine.seed}};
 }
 
-nlohmann::ordered_json describe(GroupedGemmCandidate const& candidate) {
-  GroupedGemmChoice const& choice = candidate.choice;
-  nlohmann::ordered_json j = {{"kernel", to_string(choice.kernel)},
-                              {"index", choice.configuration},
-                              {"name", candidate.name}};
-  if (!candidate.refused.empty()) {
-    j["refused"] = candidate.refused;
-    return j;
-  }
+nlohmann::ordered_json describe(GroupedGemmChoice const& choice) {
   GroupedGemmCost const& cost = choice.cost;
+  nlohmann::ordered_json j;
   j["microseconds"] = {{"total", cost.total},
                        {"tensor", cost.tensor},
                        {"l2", cost.l2},
@@ -387,7 +380,7 @@ void run_grouped_gemm(GroupedGemmCommand const& given) {
     GroupedGemmPlan const plan = chosen_as_asked(
         c.asked, [&] { return plan_grouped_gemm(before, machine.properties(), constraints(c)); });
     print_plan(plan, machine, c, describe(p.said, p.sizes, c),
-               [](auto const& candidate) { return describe(candidate); });
+               [](auto const& candidate) { return describe(candidate.choice); });
     return;
   }
   GroupedGemmArguments const& g = p.arguments;

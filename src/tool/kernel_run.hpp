@@ -26,6 +26,7 @@
 #include "options.hpp"
 #include "output.hpp"
 #include "tegula/device/buffer.hpp"
+#include "tegula/device/family.hpp"
 #include "tegula/device/machine.hpp"
 #include "tegula/device/reference.hpp"
 #include "tegula/io/array.hpp"
@@ -100,8 +101,21 @@ std::vector<io::NamedPath> machine_inputs(MachineOptions const& options);
 /// Throws argument_error that names the first of these files that has a name: only a run has them,
 /// and --explain runs nothing.
 void refuse_files_of_a_run(std::vector<io::NamedPath> const& files);
+/// A candidate in JSON: its kernel, its number and its name, and why it is refused, or else the
+/// members of describe(candidate).
+template <class Candidate, class Describe>
+nlohmann::ordered_json described(Candidate const& candidate, Describe const& describe) {
+  nlohmann::ordered_json j = {{"kernel", to_string(candidate.choice.kernel)},
+                              {"index", candidate.choice.configuration},
+                              {"name", candidate.name}};
+  if (candidate.refused.empty())
+    j.update(describe(candidate));
+  else
+    j["refused"] = candidate.refused;
+  return j;
+}
 /// Prints what --explain shows of a plan: as text, with every refused candidate where o.lines; or,
-/// where o.json, as the problem's fields with describe(candidate) of each.
+/// where o.json, as the problem's fields with the candidates, described.
 template <class Plan, class Options, class Describe>
 void print_plan(Plan const& plan, Machine const& machine, Options const& o,
                 nlohmann::ordered_json problem, Describe describe) {
@@ -111,11 +125,11 @@ void print_plan(Plan const& plan, Machine const& machine, Options const& o,
     return;
   }
   problem["machine"] = machine.name();
-  problem["chosen"] = describe(plan.candidates.front());
+  problem["chosen"] = described(plan.candidates.front(), describe);
   problem["reason"] = plan.reason;
   problem["candidates"] = nlohmann::ordered_json::array();
   for (auto const& candidate : plan.candidates)
-    problem["candidates"].push_back(describe(candidate));
+    problem["candidates"].push_back(described(candidate, describe));
   print("{}\n", dump(problem));
 }
 /// Adds `option` to `paths` where it names a file; of an array's name (FILE.safetensors:NAME)
