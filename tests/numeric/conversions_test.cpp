@@ -150,10 +150,10 @@ TEST(Conversions, OfDoublesRoundOnce) {
   EXPECT_EQ(to_float(to_half(rounded_to_odd(1 + 0x1p-11 + 0x1p-30))), 1 + 0x1p-10f);
   EXPECT_EQ(to_float(to_half(static_cast<float>(1 + 0x1p-11 + 0x1p-30))), 1.0f)
       << "twice, it is another number";
-  expect_rounds_once(kHalf, to_half, false);
-  expect_rounds_once(kBfloat16, to_bfloat16, false);
-  expect_rounds_once(kE4m3, to_float_e4m3, true);
-  expect_rounds_once(kE5m2, to_float_e5m2, true);
+  expect_rounds_once<half>(kHalf, to_half, false);
+  expect_rounds_once<bfloat16>(kBfloat16, to_bfloat16, false);
+  expect_rounds_once<float_e4m3>(kE4m3, to_float_e4m3, true);
+  expect_rounds_once<float_e5m2>(kE5m2, to_float_e5m2, true);
 }
 
 TEST(Conversions, NanIsCanonicalWhateverItsSignAndPayload) {
