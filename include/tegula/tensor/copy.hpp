@@ -172,7 +172,7 @@ TEGULA_DEVICE void copy_to_global(
   check_parts<Global<U, A, C>, MG, MS, S.vector>();
   auto base = target.space.base();
   constexpr int strided = Global<U, A, C>::unit == 0 ? 1 : 0;
-  if constexpr (C == Clip::edges) base.left[strided] = edge(base.left[strided], where);
+  if constexpr (C != Clip::none) base.left[strided] = edge(base.left[strided], where);
 #pragma unroll
   for (int i = 0; i < map_size<steps_of<MS>>; ++i) {
     auto const values =
