@@ -38,6 +38,9 @@ struct GemmOptions {
   } choice;
 };
 
+/// Adds the options to the command, with its help.
+void add_gemm_options(Command const& command, GemmOptions& o);
+
 /// Of A or B, as --scales (empty where it is left out) and --groups let it be. Throws
 /// argument_error that begins with the option.
 DType parse_operand_type(char const* option, std::string const& name, std::string const& scales,
