@@ -21,7 +21,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-QUOTING = ("README.md", "checker.md", "hopper_gemm.md", "blackwell.md", "tensors.md", "porting_from_cute.md")
+QUOTING = ("README.md", "checker.md", "hopper_gemm.md", "blackwell.md", "tensors.md", "pipelines.md", "porting_from_cute.md")
 COMPILED = ("tests", "examples", "include", "src", "bench")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 

@@ -78,6 +78,24 @@ TEST(IdentityTensor, ElementsAreTheirCoordinates) {
   EXPECT_EQ(coordinates_of(tile)(1, 3)[1], 11);
 }
 
+TEST(IdentityTensor, IsSharedAlongAsManyModesAsTheThreadsHave) {
+  auto const row = local_partition<"8:1"_layout>(identity_tensor<24>(), 5);
+  static_assert(decltype(row)::Map::rank == 1 && decltype(row)::extent<0> == 3);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(row(i)[0], 5 + 8 * i);
+  // by one mode of two, and by three
+  auto const rows = local_partition<"4:1"_layout>(identity_tensor<8, 6>(), 3);
+  auto const block = local_partition<"(2,3,2):(1,2,6)"_layout>(identity_tensor<4, 6, 4>(), 11);
+  for (int i = 0; i < 2; ++i) {
+    for (int j = 0; j < 6; ++j) {
+      EXPECT_EQ(rows(i, j)[0], 3 + 4 * i);
+      EXPECT_EQ(rows(i, j)[1], j);
+    }
+    EXPECT_EQ(block(i, i, i)[0], 1 + 2 * i);
+    EXPECT_EQ(block(i, i, i)[1], 2 + 3 * i);
+    EXPECT_EQ(block(i, i, i)[2], 1 + 2 * i);
+  }
+}
+
 TEST(Recast, NarrowerAndWiderElementsOfTheSameMemory) {
   std::vector<float> memory(64 * 32);
   auto const t = local_tile<16, 8>(matrix<1>(memory.data(), 32, 64, 32), 1, _);  // (16, 8, 4)

@@ -29,23 +29,35 @@ struct RowBlockOrder {
   int group = 1;  ///< heads that run side by side: at least 1, at most heads * batches
   bool last_first = false;
 
-  // What block() computes with, made of the above: those are not assigned to afterwards.
-  int rest = heads * batches % group;  ///< heads in the last group, where that is a smaller one
-  Divisor by_group_blocks{group * blocks};
-  Divisor by_group{group};
-  Divisor by_rest{rest > 0 ? rest : 1};
-  Divisor by_heads{heads};
+  /// What block() computes with. One member, made of those above: they are not assigned to
+  /// afterwards. (Of several members with initializers, nvcc makes no constant.)
+  struct Groups {
+    int rest;  ///< heads in the last group, where that is a smaller one
+    Divisor by_group_blocks;
+    Divisor by_group;
+    Divisor by_rest;
+    Divisor by_heads;
+
+    constexpr Groups(int blocks, int heads, int batches, int group)
+        : rest(heads * batches % group),
+          by_group_blocks(group * blocks),
+          by_group(group),
+          by_rest(rest > 0 ? rest : 1),
+          by_heads(heads) {}
+    constexpr bool operator==(Groups const&) const = default;
+  };
+  Groups groups = Groups(blocks, heads, batches, group);
 
   TEGULA_HOST_DEVICE constexpr int count() const { return blocks * heads * batches; }
 
   /// Precondition: 0 <= index < count().
   TEGULA_HOST_DEVICE constexpr RowBlock block(int index) const {
-    int const first = index / by_group_blocks * group;  // head of the group
+    int const first = index / groups.by_group_blocks * group;  // head of the group
     int const within = index - first * blocks;
     bool const whole = first + group <= heads * batches;
-    int const row = whole ? within / by_group : within / by_rest;
-    int const pair = first + within - row * (whole ? group : rest);
-    int const batch = pair / by_heads;
+    int const row = whole ? within / groups.by_group : within / groups.by_rest;
+    int const pair = first + within - row * (whole ? group : groups.rest);
+    int const batch = pair / groups.by_heads;
     return {last_first ? blocks - 1 - row : row, pair - batch * heads, batch};
   }
 

@@ -125,17 +125,18 @@ constexpr RowOfTiles cut_row(int tiles, int columns, TileWidths widths) {
   return {tiles - narrow, narrow};
 }
 
-/// The order of some of the tiles: that of `equal`, in bands no higher. (Not a part of
-/// make_tiling's lambda: there clang 14 does not take TileScheduler's member initialisers
-/// for constants.)
+/// The order of some of the tiles: that of `equal`, in bands no higher. (In a function, neither
+/// clang 14 nor nvcc takes TileScheduler's initializers for constants: `bands` is given.)
 constexpr TileScheduler order_like(TileScheduler const& equal, int tiles_m, int tiles_n) {
   int const across = equal.raster == Raster::along_n ? tiles_m : tiles_n;
   int const bands = (across + equal.group - 1) / equal.group;  // of about equal height
+  int const group = (across + bands - 1) / bands;
   return {.tiles_m = tiles_m,
           .tiles_n = tiles_n,
           .batches = equal.batches,
           .raster = equal.raster,
-          .group = (across + bands - 1) / bands};
+          .group = group,
+          .bands = TileScheduler::Bands(tiles_m, tiles_n, equal.raster, group)};
 }
 
 /// Rows of tiles of two kinds, the later ones `more` in number: wide tiles first, each kind

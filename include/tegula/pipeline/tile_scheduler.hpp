@@ -35,15 +35,29 @@ struct TileScheduler {
   Raster raster = Raster::along_n;
   int group = 1;  ///< tiles across the raster axis in a band; at least 1
 
-  // What tile() computes with, made of the above: those are not assigned to afterwards.
-  int along = raster == Raster::along_n ? tiles_n : tiles_m;
-  int across = raster == Raster::along_n ? tiles_m : tiles_n;
-  int whole_bands = across / group;
-  int rest = across % group;  ///< tiles across in the band after those; 0: there is none
-  Divisor batch_tiles{tiles_m * tiles_n};
-  Divisor band_tiles{group * along};
-  Divisor by_group{group};
-  Divisor by_rest{rest > 0 ? rest : 1};
+  /// What tile() computes with. One member, made of those above: they are not assigned to
+  /// afterwards. (Of several members with initializers, nvcc makes no constant.)
+  struct Bands {
+    int along, across;
+    int whole;
+    int rest;  ///< tiles across in the band after the whole ones; 0: there is none
+    Divisor batch_tiles;
+    Divisor band_tiles;
+    Divisor by_group;
+    Divisor by_rest;
+
+    constexpr Bands(int tiles_m, int tiles_n, Raster raster, int group)
+        : along(raster == Raster::along_n ? tiles_n : tiles_m),
+          across(raster == Raster::along_n ? tiles_m : tiles_n),
+          whole(across / group),
+          rest(across % group),
+          batch_tiles(tiles_m * tiles_n),
+          band_tiles(group * along),
+          by_group(group),
+          by_rest(rest > 0 ? rest : 1) {}
+    constexpr bool operator==(Bands const&) const = default;
+  };
+  Bands bands = Bands(tiles_m, tiles_n, raster, group);
 
   TEGULA_HOST_DEVICE constexpr int tiles() const { return tiles_m * tiles_n * batches; }
 
@@ -52,13 +66,13 @@ struct TileScheduler {
   /// Precondition: index >= 0. From tiles() on, the coordinate means nothing; it may be asked for
   /// before it is known whether there is such a tile.
   TEGULA_HOST_DEVICE constexpr TileCoordinate tile(int index) const {
-    int const batch = batches == 1 ? 0 : index / batch_tiles;
+    int const batch = batches == 1 ? 0 : index / bands.batch_tiles;
     int const within = index - batch * (tiles_m * tiles_n);
-    int const band = within / band_tiles;
-    int const in_band = within - band * group * along;
-    bool const whole = band < whole_bands;
-    int const at_along = whole ? in_band / by_group : in_band / by_rest;
-    int const at_across = band * group + in_band - at_along * (whole ? group : rest);
+    int const band = within / bands.band_tiles;
+    int const in_band = within - band * group * bands.along;
+    bool const whole = band < bands.whole;
+    int const at_along = whole ? in_band / bands.by_group : in_band / bands.by_rest;
+    int const at_across = band * group + in_band - at_along * (whole ? group : bands.rest);
     return raster == Raster::along_n ? TileCoordinate{at_across, at_along, batch}
                                      : TileCoordinate{at_along, at_across, batch};
   }

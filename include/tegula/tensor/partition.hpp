@@ -1,5 +1,8 @@
 #pragma once
 
+#include <type_traits>
+#include <utility>
+
 #include "tegula/arch/source_location.hpp"
 #include "tegula/tensor/tensor.hpp"
 
@@ -60,28 +63,37 @@ template <Layout Threads, class M, int... Modes> struct LocalPartition {
   using Values = MapOf<Own>;
 };
 
+/// The modes that a tensor is shared along by default.
+template <Layout Threads> inline constexpr int shared_modes = Threads.rank();
+
+template <Layout Threads, int... Modes, class Space, class M>
+TEGULA_DEVICE auto partition_along(std::integer_sequence<int, Modes...>,
+                                   Tensor<Space, M> const& tensor, int thread,
+                                   SourceLocation where) {
+  static_assert(sizeof...(Modes) <= M::rank,
+                "local_partition: the tensor has fewer modes than are shared");
+  // before all else: it prints sooner
+  static_assert(SharesChecked<Threads, M, Modes...>::value);
+  using Shares = LocalPartition<Threads, M, Modes...>;
+  return partition<typename Shares::Begins, typename Shares::Values, sizeof...(Modes)>(
+      tensor, thread, where);
+}
+
 }  // namespace detail
 
 /// What `thread` has of a tensor that threads share as `Threads` says, a layout from (m, n, ...) to
 /// a thread: of every block as large as the layout's shape, the element at the thread's place.
 /// Modes... names, for each of the tensor's first modes, the mode of Threads along which it is
-/// shared; X: it is not (CuTe: Step<_1, X> leaves out a mode of the threads). By default mode 0
-/// along mode 0 and mode 1 along mode 1. The result has as many modes as the tensor. Refused where
-/// the threads' extents do not divide the tensor's.
+/// shared; X: it is not (CuTe: Step<_1, X> leaves out a mode of the threads). By default mode i is
+/// shared along mode i of Threads, as many as that has. The result has as many modes as the tensor.
+/// Refused where the threads' extents do not divide the tensor's.
 template <Layout Threads, int... Modes, class Space, class M>
 TEGULA_DEVICE auto local_partition(Tensor<Space, M> const& tensor, int thread,
                                    SourceLocation where = SourceLocation::current()) {
-  if constexpr (sizeof...(Modes) == 0) {
-    return local_partition<Threads, 0, 1>(tensor, thread, where);
-  } else {
-    static_assert(sizeof...(Modes) <= M::rank,
-                  "local_partition: the tensor has fewer modes than are shared");
-    // before all else: it prints sooner
-    static_assert(detail::SharesChecked<Threads, M, Modes...>::value);
-    using Shares = detail::LocalPartition<Threads, M, Modes...>;
-    return partition<typename Shares::Begins, typename Shares::Values, sizeof...(Modes)>(
-        tensor, thread, where);
-  }
+  using Along = std::conditional_t<sizeof...(Modes) == 0,
+                                   std::make_integer_sequence<int, detail::shared_modes<Threads>>,
+                                   std::integer_sequence<int, Modes...>>;
+  return detail::partition_along<Threads>(Along{}, tensor, thread, where);
 }
 
 }  // namespace tegula
