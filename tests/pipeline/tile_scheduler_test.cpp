@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tegula/pipeline/pipeline_state.hpp"
+#include "tegula/pipeline/row_blocks.hpp"
 
 namespace tegula {
 namespace {
@@ -41,6 +42,24 @@ std::string to_string(TileScheduler const& s) {
   return std::to_string(s.tiles_m) + "x" + std::to_string(s.tiles_n) + " tiles, " +
          std::to_string(s.batches) + " batches, raster along " +
          (s.raster == Raster::along_m ? "m" : "n") + ", group " + std::to_string(s.group);
+}
+
+TEST(TileScheduler, RefusesWhatHasNoTiles) {
+  auto const refusal = [](auto make) -> std::string {
+    try {
+      make();
+    } catch (layout_error const& e) {
+      return e.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(refusal([] { return TileScheduler{.tiles_m = 3, .tiles_n = 0}; }),
+            "TileScheduler(3, 0, 1): tiles_m, tiles_n and group are at least 1");
+  EXPECT_EQ(refusal([] { return TileScheduler{.tiles_m = 3, .tiles_n = 2, .group = 0}; }),
+            "TileScheduler(3, 2, 0): tiles_m, tiles_n and group are at least 1");
+  EXPECT_EQ(refusal([] { return RowBlockOrder{.group = 0}; }),
+            "RowBlockOrder(0): group is at least 1");
+  EXPECT_EQ(refusal([] { return Divisor(0); }), "Divisor(0): a divisor is at least 1");
 }
 
 // Every small divisor with every small dividend, and at the multiples of any, and beside them, up

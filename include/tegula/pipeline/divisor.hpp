@@ -3,6 +3,9 @@
 #include <cstdint>
 
 #include "tegula/macros.hpp"
+#if !TEGULA_GPU
+#include "tegula/layout/refuse.hpp"
+#endif
 
 namespace tegula {
 
@@ -11,8 +14,11 @@ namespace tegula {
 /// Invariant Integers using Multiplication", PLDI 1994, figure 4.1.
 class Divisor {
  public:
-  /// Precondition: 1 <= value < 2^31.
+  /// Precondition: 1 <= value < 2^31; the host refuses others.
   TEGULA_HOST_DEVICE constexpr explicit Divisor(int value) {
+#if !TEGULA_GPU
+    if (value < 1) refuse("Divisor", "a divisor is at least 1", value);
+#endif
     auto const d = static_cast<std::uint64_t>(value);
     while ((std::uint64_t{1} << shift_) < d) ++shift_;
     multiplier_ = static_cast<std::uint32_t>(((((std::uint64_t{1} << shift_) - d) << 32) / d) + 1);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "tegula/layout/refuse.hpp"
 #include "tegula/macros.hpp"
 #include "tegula/pipeline/divisor.hpp"
 
@@ -39,12 +40,18 @@ struct RowBlockOrder {
     Divisor by_heads;
 
     constexpr Groups(int blocks, int heads, int batches, int group)
-        : rest(heads * batches % group),
+        : rest(heads * batches % at_least_1(group)),
           by_group_blocks(group * blocks),
           by_group(group),
           by_rest(rest > 0 ? rest : 1),
           by_heads(heads) {}
     constexpr bool operator==(Groups const&) const = default;
+
+   private:
+    static constexpr int at_least_1(int group) {
+      if (group < 1) refuse("RowBlockOrder", "group is at least 1", group);
+      return group;
+    }
   };
   Groups groups = Groups(blocks, heads, batches, group);
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "tegula/layout/refuse.hpp"
 #include "tegula/macros.hpp"
 #include "tegula/pipeline/divisor.hpp"
 
@@ -49,13 +50,21 @@ struct TileScheduler {
     constexpr Bands(int tiles_m, int tiles_n, Raster raster, int group)
         : along(raster == Raster::along_n ? tiles_n : tiles_m),
           across(raster == Raster::along_n ? tiles_m : tiles_n),
-          whole(across / group),
+          whole(across / at_least_1(group, tiles_m, tiles_n)),
           rest(across % group),
           batch_tiles(tiles_m * tiles_n),
           band_tiles(group * along),
           by_group(group),
           by_rest(rest > 0 ? rest : 1) {}
     constexpr bool operator==(Bands const&) const = default;
+
+   private:
+    static constexpr int at_least_1(int group, int tiles_m, int tiles_n) {
+      if (group < 1 || tiles_m < 1 || tiles_n < 1)
+        refuse("TileScheduler", "tiles_m, tiles_n and group are at least 1", tiles_m, tiles_n,
+               group);
+      return group;
+    }
   };
   Bands bands = Bands(tiles_m, tiles_n, raster, group);
 

@@ -65,6 +65,10 @@ std::uint32_t shared_address(void const* object, SourceLocation where);
 bool holds_layouts();
 void wrong_address(std::uint32_t right, std::uint32_t computed, std::string const& layout,
                    SourceLocation made, SourceLocation where);
+/// What a tensor, a copy or a pipeline refuses while the kernel runs: ends the launch with a
+/// finding (invalid_operand) of that sentence at that line. Outside of a launch it throws
+/// std::logic_error.
+[[noreturn]] void misuse(std::string sentence, SourceLocation where);
 void ld_shared(void* value, std::uint32_t address, int bytes, SourceLocation where);
 void st_shared(std::uint32_t address, void const* value, int bytes, SourceLocation where);
 /// Not an instruction (arch/unpoison.hpp).

@@ -59,7 +59,7 @@ struct Options {
   std::uint64_t seed = 0;
   /// Replays an order that an exploration has tried, whatever completion, interleaving and seed
   /// say.
-  std::optional<Choices> choices;
+  std::optional<Choices> choices = {};
   /// Whether accesses are held against the shadow of memory (never written, copy in flight), and
   /// what a launch is to cover is looked for. Bounds, alignment, divergence and deadlock are
   /// always checked.
@@ -69,7 +69,7 @@ struct Options {
   /// Needs `check`.
   bool races = true;
   /// Where practice and the letter of the PTX ISA differ, accesses are held to the letter.
-  Strict strict;
+  Strict strict = {};
   /// Instructions that one thread may execute: those that touch memory, synchronise or ask for
   /// what others do. A thread that executes more is caught in a loop that does not end, which is
   /// found as a deadlock.
@@ -77,9 +77,9 @@ struct Options {
   /// Whether instructions are counted by source line.
   bool count = true;
   /// What a warp's access to memory may cost: where it says a number, in place of the kernel's own.
-  Limits limits;
+  Limits limits = {};
   /// Findings that are known and accepted: reports hold them apart, and no launch fails for them.
-  std::vector<Suppression> allow;
+  std::vector<Suppression> allow = {};
   /// Whether a launch with findings throws CheckError; else the caller reads them off the report.
   bool throw_on_finding = true;
   /// Threads of the host that run clusters side by side; 0: as many as the host has cores. Results
@@ -90,15 +90,15 @@ struct Options {
   std::size_t stack_bytes = 256 * 1024;
   /// Called with (CTAs done, CTAs in all) after each cluster, one call at a time, from any of the
   /// host's threads. An exception of its ends the launch, and the launch throws it.
-  std::function<void(std::int64_t, std::int64_t)> progress;
+  std::function<void(std::int64_t, std::int64_t)> progress = {};
   /// Multiprocessors that programs are told of, by which persistent kernels choose their grid; 0:
   /// as many as an A100 or an H100 has.
   int multiprocessors = 0;
   /// Records the first CTAs' timeline: Report::trace. In those CTAs copies land at once and the
   /// thread with the earliest clock runs, whatever completion and interleaving say.
-  std::optional<TraceOptions> trace;
+  std::optional<TraceOptions> trace = {};
   /// Runs the kernel with this statement changed.
-  std::optional<Mutant> mutant;
+  std::optional<Mutant> mutant = {};
   /// Lists the statements that could be: Report::marked.
   bool list_marked = false;
 };

@@ -4,8 +4,12 @@
 #include <type_traits>
 
 #include "tegula/arch/global.hpp"
-#include "tegula/layout/refuse.hpp"
 #include "tegula/tensor/tensor.hpp"
+#if !TEGULA_GPU
+#include <string>
+
+#include "tegula/sim/hooks.hpp"
+#endif
 
 /// Tensors in global memory, of any rank.
 namespace tegula {
@@ -67,13 +71,12 @@ struct NoTable {};
 #if !TEGULA_GPU
 /// An edge of a tensor lies where the kernel says that none does, after `inside` of `count`
 /// neighbours: ends the launch on the simulated machine with that finding.
+/// Of `count` elements from one on, `inside` lie in the tensor.
 [[noreturn, gnu::noinline]] inline void cut_by_edge(char const* reason, int count, int inside,
-                                                    SourceLocation where) {
-  char const* file = where.file;
-  for (char const* c = file; *c != 0; ++c) {
-    if (*c == '/') file = c + 1;
-  }
-  refuse("copy", reason, file, where.line, count, inside);
+                                                    char const* remedy, SourceLocation where) {
+  sim::misuse(std::string("copy: ") + reason + ": " + std::to_string(inside) + " of " +
+                  std::to_string(count) + " elements lie in the tensor; " + remedy,
+              where);
 }
 #endif
 
@@ -156,7 +159,8 @@ template <class T, class A, Clip C = Clip::edges> struct Global {
 #if !TEGULA_GPU
         if (begins && left[unit] - coordinate<unit>(M{}, i...) < Count) [[unlikely]]
           detail::cut_by_edge("the edge of a tensor of whole vectors (whole_vectors) cuts a vector",
-                              Count, left[unit] - coordinate<unit>(M{}, i...), where);
+                              Count, left[unit] - coordinate<unit>(M{}, i...),
+                              "without whole_vectors the elements inside are moved", where);
 #endif
       }
       return begins ? Count : 0;

@@ -217,7 +217,8 @@ TEGULA_DEVICE void check_inside([[maybe_unused]] Tensor<Global<T, A, C>, G> cons
     int const inside = base.template inside<G>(0) ? base.left[Global<T, A, C>::unit] : 0;
     if (inside < map_size<G>) [[unlikely]]
       cut_by_edge("a bulk copy reaches beyond the edge of the tensor, and clips nothing",
-                  map_size<G>, inside, where);
+                  map_size<G>, inside > 0 ? inside : 0, "a TmaCopy clips, by its tensor map",
+                  where);
   }
 #endif
 }
