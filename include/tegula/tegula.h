@@ -287,8 +287,8 @@ typedef struct tegula_token_strides {
  *
  * Query i stands at key i + seq_k - seq_q. With `causal` it sees no key behind that place, with a
  * window only the keys from window_left before it to window_right behind it; a query that sees none
- * gives zeros. With a softcap c a score s becomes c tanh(s / c). A sink is one more score of every
- * row of its head, which has no value.
+ * gives zeros. With a softcap c, from 2^-60 to 2^12, a score s becomes c tanh(s / c). A sink is one
+ * more score of every row of its head, which has no value.
  *
  * With cu_seqlens_q, q and o are packed: (total_q, heads, head_dim), sequence b has the queries
  * from cu_seqlens_q[b] up to cu_seqlens_q[b + 1], seq_q is at least the largest number of them, lse

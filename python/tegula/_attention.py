@@ -188,7 +188,7 @@ class Attention:
         if options.scale is not None:
             a.scale = ctypes.pointer(c_float(real("attention", "scale", options.scale, "between 2^-126 and 2^126")))
         a.window_left, a.window_right = _window(options.window)
-        a.softcap = real("attention", "softcap", options.softcap, "0, for none, or between 2^-60 and 2^60")
+        a.softcap = real("attention", "softcap", options.softcap, "0, for none, or between 2^-60 and 2^12")
         self._factors(for_each)
         if options.precise is not None:
             a.precise = int(flag("attention: precise", options.precise))

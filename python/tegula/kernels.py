@@ -209,7 +209,7 @@ def attention(
 
     Query i stands at key i + seq_k - seq_q. With `causal` it sees no key behind that place; with `window` (left, right)
     only that many keys before it and behind it, where they are not None. A query that sees none gives zeros. With a
-    softcap c, from 2^-60 to 2^60, a score s becomes c tanh(s / c). sink: float32, (heads,), one more score of every row of its
+    softcap c, from 2^-60 to 2^12, a score s becomes c tanh(s / c). sink: float32, (heads,), one more score of every row of its
     head, finite or -inf, which has no value.
 
     On an sm_90 head dims are multiples of 8 up to 256, of e4m3 of 16, and head_dim_v may be another one than head_dim; on an

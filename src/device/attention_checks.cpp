@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -22,6 +23,11 @@ namespace {
 using namespace device;
 
 constexpr std::array kHeadDims = {32, 64, 96, 128, 256};
+
+/// Not of NaN.
+bool is_between_powers(float x, int least, int most) {
+  return x >= std::ldexp(1.0f, least) && x <= std::ldexp(1.0f, most);
+}
 
 class AttentionChecker : Checker {
  public:
@@ -63,13 +69,13 @@ class AttentionChecker : Checker {
     output_rows();
     appended();
     overlaps();
-    if (!(*a_.scale >= 0x1p-126f && *a_.scale <= 0x1p126f))
-      refuse_argument("attention: scale is {}; it must be between 2^-126 and 2^126.", *a_.scale);
+    if (!is_between_powers(*a_.scale, kLeastScalePower, kMostScalePower))
+      refuse_argument("attention: scale is {}; it must be between 2^{} and 2^{}.", *a_.scale,
+                      kLeastScalePower, kMostScalePower);
     window();
-    if (a_.softcap != 0 && !(a_.softcap >= 0x1p-60f && a_.softcap <= 0x1p60f))
-      refuse_argument(
-          "attention: softcap is {}; it must be 0, for none, or between 2^-60 and 2^60.",
-          a_.softcap);
+    if (a_.softcap != 0 && !is_between_powers(a_.softcap, kLeastSoftcapPower, kMostSoftcapPower))
+      refuse_argument("attention: softcap is {}; it must be 0, for none, or between 2^{} and 2^{}.",
+                      a_.softcap, kLeastSoftcapPower, kMostSoftcapPower);
     if (a_.exponential != Exponential::ex2_approx && a_.exponential != Exponential::polynomial)
       refuse_argument(
           "attention: exponential is {}; it must be Exponential::ex2_approx or Exponential::polynomial.",

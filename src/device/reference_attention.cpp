@@ -174,7 +174,12 @@ class AttentionRow {
     p_in_range_ = rounding < 1;
   }
 
-  void output(double const* v, double* o, double* bound) const {
+  /// Whether every score is -inf: the row is one that sees no key.
+  bool sees_nothing() const { return largest_ == -kInfinite; }
+  bool has_infinite_score() const { return largest_ == kInfinite; }
+
+  /// `finite_values`: every one of the head's is finite.
+  void output(double const* v, bool finite_values, double* o, double* bound) const {
     std::int64_t const dim = *a_.head_dim_v;
     double const products =
         fp8() ? (3 + blocks()) * kU : mma_error(keys() + 8 * static_cast<std::int64_t>(blocks()));
@@ -182,24 +187,36 @@ class AttentionRow {
     double const absolute = underflow_of_p() / sum_, least = fp8() ? 0 : least_normal(a_.dtype);
     for (std::int64_t d = 0; d < dim; ++d) {
       double value = 0, magnitude = 0, plain = 0, largest = 0;
+      double finite = 0;  // of the finite values' magnitudes
       for (std::int64_t j = 0; j < keys(); ++j) {
         double const vj = v[(first_ + j) * dim + d],
                      product = weight_[static_cast<std::size_t>(j)] * vj;
         value += product;
         magnitude += weight_[static_cast<std::size_t>(j)] * aligned(vj, least);
         plain += std::abs(vj);
+        finite += if_finite(vj);
         largest = std::max(largest, std::abs(vj));
       }
       value *= descale_.values / sum_;
       double const factor = std::abs(descale_.values);
       double error = kInfinite;
-      if (!p_in_range_ || kMostP * plain * std::max(1.0, factor) > largest_finite(DType::f32)) {
-        // whatever comes of it
+      auto const overflows = [&](double sum) {
+        return kMostP * sum * std::max(1.0, factor) > largest_finite(DType::f32);
+      };
+      if (!p_in_range_ || overflows(plain)) {
+        // Whatever comes of it, unless the inputs alone make it infinite or NaN.
+        if (!std::isfinite(value) && ((!p_in_range_ && std::isfinite(most_)) || overflows(finite)))
+          value = 0;
       } else if (eta_ >= 1) {
         error = factor * 1.25 * largest + std::abs(value);
       } else {
         double const in_product = fp8() ? 1.02 * values_error(v + d, dim) / sum_ : 0;
         error = factor * (1.01 * relative * magnitude / sum_ + absolute * plain + in_product);
+      }
+      // Zeros times what is not finite are NaN, in blocks where the row does not see all keys.
+      if (!finite_values && hides_infinite(v + d, dim)) {
+        error = kInfinite;
+        if (!std::isfinite(value)) value = 0;
       }
       o[d] = value;
       bound[d] = error + unit_roundoff(*a_.out) * (std::abs(value) + error) + underflow(*a_.out);
@@ -253,6 +270,13 @@ class AttentionRow {
       sum.end_step();
     }
     return sum.error();
+  }
+
+  /// Whether a key of the sequence that the row does not see has a value that is not finite there.
+  bool hides_infinite(double const* v, std::int64_t stride) const {
+    for (std::int64_t j = 0; j < all_keys_; ++j)
+      if ((j < first_ || j >= first_ + keys()) && !std::isfinite(v[j * stride])) return true;
+    return false;
   }
 
   void take(double score) {
@@ -332,6 +356,8 @@ Attention attention(AttentionArguments const& arguments, std::vector<std::int64_
                v = head_matrix(a.v, *a.v_stride, one_tensor ? a.k_new : a.v_new,
                                one_tensor ? *a.k_new_stride : *a.v_new_stride, a.v_descale, dim_v);
 
+    bool const finite_values =
+        std::all_of(v.begin(), v.end(), [](double x) { return std::isfinite(x); });
     parallel_for(static_cast<std::int64_t>(end - begin), [&](std::int64_t r) {
       std::size_t const row = begin + static_cast<std::size_t>(r);
       std::int64_t const i = rows[row] % a.seq_q;
@@ -350,9 +376,16 @@ Attention attention(AttentionArguments const& arguments, std::vector<std::int64_
       AttentionRow one(a, head, descale(a, batch, kv_head), keys, sequence.keys());
       one.scores(q.data(), k.data());
       std::size_t const first = row * static_cast<std::size_t>(dim_v);
-      one.output(v.data(), result.o.value.data() + first, result.o.bound.data() + first);
-      result.lse.value[row] = one.log_sum_exp();
-      result.lse.bound[row] = one.log_sum_exp_bound();
+      if (one.sees_nothing()) {  // O is zeros
+        result.lse.value[row] = -kInfinite;
+        return;
+      }
+      one.output(v.data(), finite_values, result.o.value.data() + first,
+                 result.o.bound.data() + first);
+      // Of a score of +inf, whose weight is NaN, it may be either.
+      bool const either = one.has_infinite_score();
+      result.lse.value[row] = either ? 0 : one.log_sum_exp();
+      result.lse.bound[row] = either ? kInfinite : one.log_sum_exp_bound();
     });
     begin = end;
   }

@@ -44,6 +44,9 @@ struct Factors {
   }
 };
 
+/// Whether a sum of terms of that magnitude, and of their roundings, may be beyond f32.
+bool overflows(double magnitude) { return magnitude * (1 + 0x1p-10) > largest_finite(DType::f32); }
+
 /// f(x) and how far a kernel's may be from it, for an x with the given error.
 struct Activated {
   double value, error;
@@ -134,7 +137,13 @@ Values gemm(GemmArguments const& arguments, std::vector<std::int64_t> const& row
         if (factors.error == kInfinite ||
             std::max(x.magnitude + error_x, terms) > largest_finite(DType::f32))
           error = kInfinite;
-        auto const [value, bound] = activated(g.activation, alpha * x.sum + c + bias, error);
+        auto [value, bound] = activated(g.activation, alpha * x.sum + c + bias, error);
+        // An infinite value stands only where no finite terms may have made another of it.
+        if (!std::isfinite(value) &&
+            (factors.error == kInfinite ||
+             overflows(std::max(1.0, std::abs(alpha)) * finite_magnitude(a.data(), column, g.k) +
+                       if_finite(c) + if_finite(bias))))
+          value = 0, bound = kInfinite;
         auto const at = row * static_cast<std::size_t>(g.n) + static_cast<std::size_t>(j);
         result.value[at] = value;
         result.bound[at] =
@@ -171,14 +180,19 @@ class ScaledSum {
     error_ += kU * (2 * std::abs(value_) + largest_ + 2 * error_) + 0x1p-149;
     largest_ = std::max(largest_, std::abs(value_));
     terms_ += magnitude + error;
+    double const finite = reference::finite_magnitude(x, y, n);
+    finite_ += std::max({finite, if_finite(scale.value * finite), if_finite(magnitude)});
   }
   double value() const { return value_; }
   double error() const { return terms_ > largest_finite(DType::f32) ? kInfinite : 1.001 * error_; }
+  /// Of the finite terms.
+  double finite_magnitude() const { return finite_; }
 
  private:
   double value_ = 0, error_ = 0;
   double largest_ = 0;  // magnitude of value_ so far
-  double terms_ = 0;    // magnitudes of what is added
+  double terms_ = 0;    // magnitudes of what is added, ...
+  double finite_ = 0;   // ... and of what of that is finite, products and blocks
 };
 
 /// Where a row of D has its operands: nothing where it is no group's.
@@ -269,13 +283,16 @@ Values grouped_gemm(GroupedGemmArguments const& arguments, std::vector<std::int6
       double const* const b = all_b.data() + j * g.k + row->k;
       double value = 0, error = 0;
       double magnitude = 0;  // of the products; ScaledSum looks at its own
+      double finite = 0;     // of the finite ones
       if (block_scaled) {
         Dot const x = dot(scaled_a.value.data() + row->k, b, depth);
         value = x.sum, magnitude = x.magnitude;
+        finite = finite_magnitude(scaled_a.value.data() + row->k, b, depth);
         error = block_scaled_error(scaled_a, 0, scaled_b, j, row->k, row->k_end, pairs);
       } else if (g.scales == Scales::none) {
         Dot const x = dot(a.data(), b, depth);
         value = x.sum, magnitude = x.magnitude;
+        finite = finite_magnitude(a.data(), b, depth);
         error = products_error(
             a.data(), g.in, b, *g.in_b, depth, x.magnitude,
             has_subnormal(a.data(), g.in, depth) || has_subnormal(b, *g.in_b, depth));
@@ -289,13 +306,15 @@ Values grouped_gemm(GroupedGemmArguments const& arguments, std::vector<std::int6
           sum.add(a.data() + first, g.in, b + first, *g.in_b,
                   std::min<std::int64_t>(kScaleBlock, depth - first), scale);
         }
-        value = sum.value(), error = sum.error();
+        value = sum.value(), error = sum.error(), finite = sum.finite_magnitude();
       }
       double const c = g.c != nullptr ? element(g.c, *g.out, row->c + j) : 0;
       if (g.c != nullptr) error += kU * (std::abs(value) + error + std::abs(c));
       if (std::max(magnitude, std::abs(value) + std::abs(c)) + error > largest_finite(DType::f32))
         error = kInfinite;
       value += c;
+      // As in a GEMM.
+      if (!std::isfinite(value) && overflows(finite + if_finite(c))) value = 0, error = kInfinite;
       auto const at = static_cast<std::size_t>(r * g.n + j);
       result.value[at] = value;
       result.bound[at] =

@@ -94,6 +94,12 @@ Dot dot(double const* x, double const* y, std::int64_t n) {
   return total;
 }
 
+double finite_magnitude(double const* x, double const* y, std::int64_t n) {
+  double magnitude = 0;
+  for (std::int64_t i = 0; i < n; ++i) magnitude += if_finite(x[i] * y[i]);
+  return magnitude;
+}
+
 double least_normal(DType type) {
   switch (type) {
     case DType::e4m3:

@@ -21,7 +21,7 @@ namespace tegula::reference {
 /// Refuses rows that a result of `total` does not have.
 void check_rows(char const* operation, std::vector<std::int64_t> const& rows, std::int64_t total);
 
-/// The bound where anything is right.
+/// The bound where anything is right, of a finite value.
 inline constexpr double kInfinite = std::numeric_limits<double>::infinity();
 /// The unit roundoff of f32.
 inline constexpr double kU = 0x1p-24;
@@ -76,6 +76,10 @@ struct Dot {
   double sum, magnitude;
 };
 Dot dot(double const* x, double const* y, std::int64_t n);
+/// The magnitude of those products that are finite.
+double finite_magnitude(double const* x, double const* y, std::int64_t n);
+/// |x|, or 0 where that is not finite.
+inline double if_finite(double x) { return std::isfinite(x) ? std::abs(x) : 0; }
 
 /// Elements of K that one fp8 wgmma adds up.
 inline constexpr std::int64_t kFp8Step = 32;

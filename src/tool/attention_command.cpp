@@ -360,7 +360,7 @@ void add_attention_command(Command const& app) {
   command.add_text("--out-type", o.out_type,
                    "type of O: f16 or bf16 (default: --dtype; bf16 where that is e4m3)");
   command.add_option("--scale", o.scale, "factor of Q K^T (default: 1 / sqrt(head_dim))")
-      .check(power_of_two_range(126));
+      .check(power_of_two_range(kLeastScalePower, kMostScalePower));
   command.add_flag("--causal", o.causal,
                    "query i sees the keys up to i + seq_k - seq_q, which is its place");
   auto const window = [&](char const* name, std::optional<int>& keys, char const* text) {
@@ -377,7 +377,7 @@ void add_attention_command(Command const& app) {
   command
       .add_option("--softcap", o.softcap,
                   "make a score s softcap tanh(s / softcap) (default: no cap)")
-      .check(power_of_two_range(60));
+      .check(power_of_two_range(kLeastSoftcapPower, kMostSoftcapPower));
   command
       .add_option(
           "--sink", o.sink,

@@ -221,7 +221,7 @@ void print_verdict(Verdict const& v, Machine const& machine, bool json, bool lin
       if (lines) {
         print("{}", report->text());
       } else if (report->open_choices != 0) {
-        print("order: one of an estimated 2^{}; sim::explore runs every one of a small problem\n",
+        print("order: one of an estimated 2^{}; sim::explore runs those of a small problem\n",
               report->open_choices);
       }
     }

@@ -68,15 +68,15 @@ Accepted real_number() {
       "NUMBER"};
 }
 
-Accepted power_of_two_range(int power) {
+Accepted power_of_two_range(int least, int most) {
   return Accepted{
-      [power](std::string const& text) {
+      [=](std::string const& text) {
         auto const value = real(text);
-        if (value && *value >= std::ldexp(1.0f, -power) && *value <= std::ldexp(1.0f, power))
+        if (value && *value >= std::ldexp(1.0f, least) && *value <= std::ldexp(1.0f, most))
           return std::string();
-        return fmt::format("{} is not a number from 2^-{} to 2^{}", in_quotes(text), power, power);
+        return fmt::format("{} is not a number from 2^{} to 2^{}", in_quotes(text), least, most);
       },
-      fmt::format("2^-{}..2^{}", power, power)};
+      fmt::format("2^{}..2^{}", least, most)};
 }
 
 Accepted not_empty(std::string const& what) {

@@ -429,6 +429,69 @@ TEST(ReferenceAttention, HasNoBoundWhereValuesAddUpBeyondF32) {
   EXPECT_EQ(o.bound[0], kInf);
 }
 
+// What float64 makes infinite or NaN of such inputs, f32 may make anything of.
+TEST(ReferenceGemm, HasNoBoundWhereFiniteTermsOverflowBesideInfiniteOnes) {
+  std::vector<bfloat16> const a(16, to_bfloat16(3.3e38f));
+  std::vector<bfloat16> b(16, to_bfloat16(1.0f));
+  b[3] = bfloat16{0xff80};  // -inf
+  auto const values = [&](float factor) {
+    std::vector<bfloat16> const scaled(16, to_bfloat16(3.3e38f * factor));
+    GemmArguments const g = {
+        .in = DType::bf16, .m = 1, .n = 1, .k = 16, .a = scaled.data(), .b = b.data()};
+    auto const grouped = reference::grouped_gemm(
+        {.in = DType::bf16, .m = 1, .n = 1, .k = 16, .a = scaled.data(), .b = b.data()}, {0});
+    auto const dense = reference::gemm(g, {0});
+    EXPECT_EQ(dense.value[0], grouped.value[0]);
+    EXPECT_EQ(std::isfinite(dense.value[0]), std::isfinite(grouped.value[0]));
+    return dense;
+  };
+  for (double const any : {1.0, kNaN, kInf, -kInf})
+    EXPECT_TRUE(reference::compare({any}, values(1), 3e38).within()) << any;
+  EXPECT_TRUE(reference::compare({-kInf}, values(0x1p-10f), 3e38).within());
+  EXPECT_FALSE(reference::compare({kNaN}, values(0x1p-10f), 3e38).within());
+  EXPECT_FALSE(reference::compare({1.0}, values(0x1p-10f), 3e38).within());
+}
+
+// Eight keys, of which the first row sees one: a hidden value that is infinite may make it NaN. One
+// that it sees makes it infinite.
+TEST(ReferenceAttention, HasNoBoundWhereAHiddenValueIsNotFinite) {
+  constexpr int seq = 8, dim = 32;
+  std::vector<bfloat16> const q(seq * dim, to_bfloat16(0.5f));
+  std::vector<bfloat16> v(seq * dim, to_bfloat16(1.0f));
+  v[5 * dim + 7] = bfloat16{0x7f80};
+  auto const o = reference::attention({.dtype = DType::bf16,
+                                       .q = q.data(),
+                                       .k = q.data(),
+                                       .v = v.data(),
+                                       .heads = 1,
+                                       .seq_q = seq,
+                                       .head_dim = dim,
+                                       .causal = true},
+                                      {0, 7})
+                     .o;
+  EXPECT_EQ(o.value[7], 1);
+  EXPECT_EQ(o.bound[7], kInf);
+  EXPECT_LT(o.bound[6], 0.1);
+  EXPECT_EQ(o.value[dim + 7], kInf);
+  EXPECT_EQ(o.value[dim + 6], 1);
+}
+
+TEST(ReferenceAttention, TakesScoresOfMinusInfinityForKeysThatAreNotSeen) {
+  constexpr int seq = 8, dim = 32;
+  std::vector<bfloat16> const q(seq * dim, to_bfloat16(0.5f)), k(seq * dim, bfloat16{0xff80});
+  auto const all = reference::attention({.dtype = DType::bf16,
+                                         .q = q.data(),
+                                         .k = k.data(),
+                                         .v = q.data(),
+                                         .heads = 1,
+                                         .seq_q = seq,
+                                         .head_dim = dim},
+                                        {3});
+  EXPECT_EQ(all.lse.value[0], -kInf);
+  EXPECT_EQ(all.o.value[0], 0);
+  EXPECT_EQ(all.o.bound[0], 0);
+}
+
 TEST(ReferenceComparison, JudgesEachElementByItsBound) {
   reference::Values const values = {{1, 2, 0}, {0.1, 0.1, 0}};
   EXPECT_TRUE(reference::compare({1.05, 1.95, 0}, values, 65504).within());

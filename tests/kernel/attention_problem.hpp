@@ -190,4 +190,32 @@ inline AttentionResult expect_correct(FamilyId family, Machine const& machine,
   return r;
 }
 
+/// NaN and infinities among Q, K and V, with and without a softcap, stand where float64 has them.
+/// A row whose scores are all -inf sees no key. Head dim 64.
+inline void expect_not_finite_values_kept(FamilyId family, Machine const& machine,
+                                          AttentionProblem base) {
+  float const infinity = __builtin_inff(), nan = __builtin_nanf("");
+  base.head_dim = 64, base.seq_q = 40, base.seq_k = 150;
+  for (float const softcap : {0.0f, 30.0f}) {
+    base.softcap = softcap;
+    if (softcap != 0 && family == attention_sm80) continue;
+    for (float const what : {nan, infinity}) {
+      for (auto const member : {&AttentionProblem::q, &AttentionProblem::k, &AttentionProblem::v}) {
+        AttentionProblem p = base;
+        p.*member = sometimes(what);
+        expect_correct(family, machine, p);
+      }
+    }
+    AttentionProblem hidden = base;
+    hidden.causal = true, hidden.v = sometimes(infinity);
+    expect_correct(family, machine, hidden);
+  }
+  AttentionProblem blind = base;
+  blind.softcap = 0;
+  blind.q = [](std::mt19937_64&) { return 0.5f; };
+  blind.k = [=](std::mt19937_64&) { return -infinity; };
+  AttentionResult const r = expect_correct(family, machine, blind);
+  for (float const lse : r.lse) EXPECT_EQ(lse, -infinity);
+}
+
 }  // namespace tegula

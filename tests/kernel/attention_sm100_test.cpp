@@ -145,6 +145,10 @@ TEST(AttentionSm100, SurvivesAdversarialValues) {
   }
 }
 
+TEST(AttentionSm100, KeepsWhatIsNotFinite) {
+  expect_not_finite_values_kept(attention_sm100, blackwell(), {});
+}
+
 // Maxima that grow from block to block, so that O is rescaled: clean, and the same bits, whenever
 // operations land and whoever runs; P with columns of its own, and over S.
 TEST(AttentionSm100, IsTheSameAtEverySchedule) {

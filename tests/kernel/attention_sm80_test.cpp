@@ -87,6 +87,10 @@ TEST(AttentionSm80, GivesZeroAndMinusInfinityToRowsThatSeeNoKey) {
   }
 }
 
+TEST(AttentionSm80, KeepsWhatIsNotFinite) {
+  expect_not_finite_values_kept(attention_sm80, test_machine(), {});
+}
+
 TEST(AttentionSm80, SurvivesAdversarialValues) {
   Machine const machine = test_machine();
   auto const equal = [](std::mt19937_64&) { return 0.5f; };

@@ -158,6 +158,11 @@ TEST(AttentionSm90, SurvivesAdversarialValues) {
   }
 }
 
+TEST(AttentionSm90, KeepsWhatIsNotFinite) {
+  for (Exponential const e : {Exponential::ex2_approx, Exponential::polynomial})
+    expect_not_finite_values_kept(attention_sm90, test_machine(), {.exponential = e});
+}
+
 TEST(AttentionSm90, FollowsMaximaThatAreNegative) {
   Machine const machine = test_machine();
   for (Exponential const e : {Exponential::ex2_approx, Exponential::polynomial}) {

@@ -74,6 +74,15 @@ inline float adversarial(std::mt19937_64& random) {
   }
 }
 
+/// A number, and one time in 512 what is given.
+inline auto sometimes(float what) {
+  return [what](std::mt19937_64& random) {
+    bool const now = random() % 512 == 0;
+    float const number = normal(random);
+    return now ? what : number;
+  };
+}
+
 /// What every byte of an output is before a kernel runs.
 inline constexpr std::uint8_t kPoison = 0xa5;
 

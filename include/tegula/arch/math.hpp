@@ -148,6 +148,18 @@ TEGULA_DEVICE float min_f32(float a, float b) {
 #endif
 }
 
+/// The lesser, or NaN where either is: min.NaN.f32 (sm_80). -0 is less than +0.
+TEGULA_DEVICE float min_nan_f32(float a, float b) {
+#if TEGULA_GPU
+  float r;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+  return r;
+#else
+  if (a != a || b != b) return __builtin_nanf("0x3fffff");
+  return min_f32(a, b);
+#endif
+}
+
 /// Two floats as a pair of f16, each rounded to nearest even; `lo` takes the low half of the
 /// register. NaN becomes 0x7fff.
 TEGULA_DEVICE std::uint32_t cvt_rn_f16x2(float hi, float lo) {

@@ -60,8 +60,12 @@ constexpr TokenStrides contiguous_tokens(std::int64_t seq, std::int64_t heads,
 /// and v_descale: one for each batch and head of k, which the query heads that read it share. Those
 /// of q and k are positive.
 ///
-/// With a softcap c a score s = scale q k becomes c tanh(s / c). A sink takes part in the softmax
-/// of every row of its head as one more score, which has no value.
+/// With a softcap c a score s = scale q k becomes c tanh(s / c), to about c 2^-22. A sink takes
+/// part in the softmax of every row of its head as one more score, which has no value.
+///
+/// A row whose scores are all -inf is one that sees no key: zeros, and -inf. NaN in a row of Q, or
+/// in a key that it sees, makes the row NaN. An infinite or NaN value of V may make rows NaN that
+/// do not see it, where its key is of the sequence: it is multiplied with their zeros.
 ///
 /// **Sequences of their own lengths**, which are read on the device. With cu_seqlens_q, q and o are
 /// packed: (total_q, heads, head_dim), sequence b's queries are tokens cu_seqlens_q[b] to
@@ -101,6 +105,10 @@ constexpr TokenStrides contiguous_tokens(std::int64_t seq, std::int64_t heads,
 ///
 ///     attention(machine, {.dtype = DType::f16, .q = q, .k = k, .v = v, .o = o, .batch = 2,
 ///                         .heads = 12, .seq_q = 128, .seq_k = 128, .head_dim = 64});
+/// The range of AttentionArguments::scale, and that of a softcap: powers of two.
+inline constexpr int kLeastScalePower = -126, kMostScalePower = 126;
+inline constexpr int kLeastSoftcapPower = -60, kMostSoftcapPower = 12;
+
 struct AttentionArguments {
   DType dtype = DType::bf16;  ///< of q, k and v: f16, bf16 or e4m3
   /// Of o: f16 or bf16; left out: bf16 of e4m3, else dtype, and then no other.

@@ -25,9 +25,10 @@ template <Exponential E> TEGULA_DEVICE float exp2(float x) {
   }
 }
 
-/// tanh(x) = 1 - 2 / (1 + e^2x), to about 2^-22: that of hardware is good to 2^-11.
+/// tanh(x) = 1 - 2 / (1 + e^2x), to about 2^-22: that of hardware is good to 2^-11. Of NaN it is
+/// NaN.
 template <Exponential E> TEGULA_DEVICE float tanh_by_exp2(float x) {
-  float const power = exp2<E>(min_f32(x * (2.0f * kLog2E), 126.0f));
+  float const power = exp2<E>(min_nan_f32(x * (2.0f * kLog2E), 126.0f));
   return fma(-2.0f, rcp_approx_ftz(1.0f + power), 1.0f);
 }
 

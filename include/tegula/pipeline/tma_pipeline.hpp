@@ -99,7 +99,8 @@ template <int Stages, int ConsumerWarps, int PeersM = 1, int PeersN = 1> class T
     mbarrier_wait_parity(full_ + 8 * state.stage, state.parity, where);
   }
 
-  /// Consumer, all lanes of a warp: this warp has read the stage. A lane tells one CTA.
+  /// Consumer, all lanes of a warp: this warp has read the stage. A lane tells one CTA, so all
+  /// lanes have read it before: a wait for their wgmma, or a warp::sync, stands between.
   TEGULA_DEVICE void release(int stage, SourceLocation where = SourceLocation::current()) const {
     release_at(told_at(stage), where);
   }

@@ -163,8 +163,9 @@ std::string Report::text(Counters counters) const {
     text += fmt::format("accepted ({}): {}\n", known.reason, to_string(known.finding, kernel));
   if (!findings.empty()) text += fmt::format("schedule: {}\n", schedule.text());
   if (open_choices != 0 && !schedule.choices)
-    text += fmt::format("order: one of an estimated {}; sim::explore runs every one\n",
-                        orders_text(open_choices));
+    text += fmt::format(
+        "order: one of an estimated {}; sim::explore runs them, as many as are allowed\n",
+        orders_text(open_choices));
   if (lines.empty() || counters == Counters::left_out) return text;
   text += fmt::format("{:<36} {:<22} {:>12} {:>15} {:>12} {:>10} {:>13} {:>11}\n", "line",
                       "instruction", "executions", "multiply-adds", "wavefronts", "conflicts",
