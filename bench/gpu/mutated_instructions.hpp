@@ -17,7 +17,13 @@
 #define arrive arrive_unmutated
 #define arrive_relaxed arrive_relaxed_unmutated
 #define bar_arrive bar_arrive_unmutated
+#define bar_red_and bar_red_and_unmutated
+#define bar_red_or bar_red_or_unmutated
+#define bar_red_popc bar_red_popc_unmutated
 #define bar_sync bar_sync_unmutated
+#define barrier_red_and barrier_red_and_unmutated
+#define barrier_red_or barrier_red_or_unmutated
+#define barrier_red_popc barrier_red_popc_unmutated
 #define bulk_commit_group bulk_commit_group_unmutated
 #define bulk_wait_group bulk_wait_group_unmutated
 #define bulk_wait_group_read bulk_wait_group_read_unmutated
@@ -44,6 +50,9 @@
 #define setmaxnreg_dec setmaxnreg_dec_unmutated
 #define setmaxnreg_inc setmaxnreg_inc_unmutated
 #define sync sync_unmutated
+#define sync_and sync_and_unmutated
+#define sync_count sync_count_unmutated
+#define sync_or sync_or_unmutated
 #define tma_load_multicast tma_load_multicast_unmutated
 #define wait wait_unmutated
 #define wgmma_commit_group wgmma_commit_group_unmutated
@@ -64,7 +73,13 @@
 #undef arrive
 #undef arrive_relaxed
 #undef bar_arrive
+#undef bar_red_and
+#undef bar_red_or
+#undef bar_red_popc
 #undef bar_sync
+#undef barrier_red_and
+#undef barrier_red_or
+#undef barrier_red_popc
 #undef bulk_commit_group
 #undef bulk_wait_group
 #undef bulk_wait_group_read
@@ -91,6 +106,9 @@
 #undef setmaxnreg_dec
 #undef setmaxnreg_inc
 #undef sync
+#undef sync_and
+#undef sync_count
+#undef sync_or
 #undef tma_load_multicast
 #undef wait
 #undef wgmma_commit_group
@@ -129,6 +147,43 @@ TEGULA_DEVICE void bar_arrive(int id, int threads,
   Mutation const m = mutation(where, Operation::bar_arrive, mutants::kPlaced | mutants::kCounted);
   if (m != Mutation::removed) bar_arrive_unmutated(id, counted(threads, m, 32));
 }
+
+/// A barrier that reduces: removed it gives the thread's own vote, weakened those of its warp.
+/// `whole` executes it, for so many threads.
+template <class Votes, class Whole>
+TEGULA_DEVICE int red(Mutation admitted, bool predicate, int threads, SourceLocation where,
+                      Votes of_warp, Whole whole) {
+  Mutation const m = mutation(where, Operation::bar_sync, admitted);
+  if (m == Mutation::removed) return predicate ? 1 : 0;
+  if (m != Mutation::weakened) return whole(counted(threads, m, 32));
+  __syncwarp();
+  return of_warp(__ballot_sync(0xffffffffu, predicate));
+}
+#define TEGULA_REDUCTION(TYPE, ALL, NAMED, UNALIGNED, VOTES)                                   \
+  TEGULA_DEVICE TYPE ALL(bool predicate, SourceLocation where = SourceLocation::current()) {   \
+    return red(                                                                                \
+        Mutation::removed | Mutation::weakened, predicate, 0, where,                           \
+        [](std::uint32_t votes) { return VOTES; },                                             \
+        [=](int) { return static_cast<int>(ALL##_unmutated(predicate)); });                    \
+  }                                                                                            \
+  TEGULA_DEVICE TYPE NAMED(int id, int threads, bool predicate,                                \
+                           SourceLocation where = SourceLocation::current()) {                 \
+    return red(                                                                                \
+        Mutation::removed | Mutation::weakened | mutants::kCounted, predicate, threads, where, \
+        [](std::uint32_t votes) { return VOTES; },                                             \
+        [=](int all) { return static_cast<int>(NAMED##_unmutated(id, all, predicate)); });     \
+  }                                                                                            \
+  TEGULA_DEVICE TYPE UNALIGNED(int id, int threads, bool predicate,                            \
+                               SourceLocation where = SourceLocation::current()) {             \
+    return red(                                                                                \
+        Mutation::removed | Mutation::weakened | mutants::kCounted, predicate, threads, where, \
+        [](std::uint32_t votes) { return VOTES; },                                             \
+        [=](int all) { return static_cast<int>(UNALIGNED##_unmutated(id, all, predicate)); }); \
+  }
+TEGULA_REDUCTION(int, sync_count, bar_red_popc, barrier_red_popc, __popc(votes))
+TEGULA_REDUCTION(bool, sync_and, bar_red_and, barrier_red_and, votes == 0xffffffffu ? 1 : 0)
+TEGULA_REDUCTION(bool, sync_or, bar_red_or, barrier_red_or, votes != 0 ? 1 : 0)
+#undef TEGULA_REDUCTION
 
 }  // namespace cta
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "tegula/arch/dim3.hpp"
 #include "tegula/macros.hpp"
 #if !TEGULA_GPU
@@ -56,5 +58,60 @@ TEGULA_DEVICE int lane_id() { return thread_idx() % kWarpSize; }
 
 /// Index of this thread's warp in its CTA.
 TEGULA_DEVICE int warp_id() { return thread_idx() / kWarpSize; }
+
+/// The bit of this lane.
+TEGULA_DEVICE std::uint32_t lanemask_eq() {
+#if TEGULA_GPU
+  std::uint32_t r;
+  asm("mov.u32 %0, %%lanemask_eq;" : "=r"(r));
+  return r;
+#else
+  return 1u << lane_id();
+#endif
+}
+
+/// The bits of the lanes before this one.
+TEGULA_DEVICE std::uint32_t lanemask_lt() {
+#if TEGULA_GPU
+  std::uint32_t r;
+  asm("mov.u32 %0, %%lanemask_lt;" : "=r"(r));
+  return r;
+#else
+  return lanemask_eq() - 1;
+#endif
+}
+
+/// The bits of the lanes up to this one.
+TEGULA_DEVICE std::uint32_t lanemask_le() {
+#if TEGULA_GPU
+  std::uint32_t r;
+  asm("mov.u32 %0, %%lanemask_le;" : "=r"(r));
+  return r;
+#else
+  return lanemask_eq() | (lanemask_eq() - 1);
+#endif
+}
+
+/// The bits of the lanes after this one.
+TEGULA_DEVICE std::uint32_t lanemask_gt() {
+#if TEGULA_GPU
+  std::uint32_t r;
+  asm("mov.u32 %0, %%lanemask_gt;" : "=r"(r));
+  return r;
+#else
+  return ~lanemask_le();
+#endif
+}
+
+/// The bits of the lanes from this one on.
+TEGULA_DEVICE std::uint32_t lanemask_ge() {
+#if TEGULA_GPU
+  std::uint32_t r;
+  asm("mov.u32 %0, %%lanemask_ge;" : "=r"(r));
+  return r;
+#else
+  return ~lanemask_lt();
+#endif
+}
 
 }  // namespace tegula

@@ -43,7 +43,23 @@ struct WarpMma {
 
 enum class CacheOp : std::uint8_t { ca, cg };
 enum class ShuffleMode : std::uint8_t { idx, bfly, up, down };
-enum class ReduxOp : std::uint8_t { add, min_s32, min_u32, max_s32, max_u32 };
+enum class ReduxOp : std::uint8_t {
+  add,
+  min_s32,
+  min_u32,
+  max_s32,
+  max_u32,
+  bit_and,
+  bit_or,
+  bit_xor
+};
+/// redux.sync of f32: the greatest or the least, of magnitudes with .abs; with .NaN a NaN wins.
+struct FloatRedux {
+  bool greatest, abs, nan;
+};
+enum class MatchMode : std::uint8_t { any, all };
+/// What the predicates of a barrier's threads are combined to.
+enum class BarrierReduction : std::uint8_t { popc, all, any };
 enum class AtomicOp : std::uint8_t { add, min, max, exchange, compare_and_swap };
 enum class AtomicType : std::uint8_t { u32, s32, f32, u64, s64, f64 };
 
@@ -108,17 +124,29 @@ void ldmatrix(std::uint32_t* registers, int count, bool transpose, std::uint32_t
 void mma_sync(WarpMma const& op, void* d, std::uint32_t const* a, std::uint32_t const* b,
               void const* c, SourceLocation where);
 
-std::uint32_t shfl(ShuffleMode mode, std::uint32_t value, int lane_operand, std::uint32_t mask,
-                   SourceLocation where);
+/// `clamp` is PTX's operand c: a lane that a shuffle may reach in bits 0-4, which bits of a lane's
+/// number name its segment in bits 8-12. `in_range`, unless null: whether the source lane was.
+std::uint32_t shfl(ShuffleMode mode, std::uint32_t value, int lane_operand, std::uint32_t clamp,
+                   std::uint32_t mask, bool* in_range, SourceLocation where);
+/// Bit l of the result: whether lane l's value is the caller's; with `all` every bit of the mask,
+/// or none. The lanes give values of one size, `bytes`.
+std::uint32_t match(MatchMode mode, std::uint64_t value, int bytes, std::uint32_t mask,
+                    SourceLocation where);
 /// Bit l of the result: lane l's predicate. A lane that has exited counts as `exited`.
 std::uint32_t ballot(bool predicate, std::uint32_t mask, bool exited, SourceLocation where);
 std::uint32_t redux(ReduxOp op, std::uint32_t value, std::uint32_t mask, SourceLocation where);
+float redux_f32(FloatRedux op, float value, std::uint32_t mask, SourceLocation where);
 void warp_sync(std::uint32_t mask, SourceLocation where);
 
 void bar_sync_all(SourceLocation where);
 void bar_sync(int id, int threads, SourceLocation where);
 void barrier_sync(int id, int threads, SourceLocation where);
 void bar_arrive(int id, int threads, SourceLocation where);
+/// Of all threads of the CTA, at barrier 0.
+int bar_red_all(BarrierReduction op, bool predicate, SourceLocation where);
+/// `aligned`: bar.red, else barrier.cta.red.
+int bar_red(BarrierReduction op, int id, int threads, bool predicate, bool aligned,
+            SourceLocation where);
 
 void fence(Scope scope, SourceLocation where);
 void nanosleep(int nanoseconds, SourceLocation where);

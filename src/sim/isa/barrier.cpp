@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <bit>
+#include <optional>
+
 #include "isa/perform.hpp"
 #include "isa/warp.hpp"
 #include "tegula/io/text.hpp"
@@ -9,7 +12,14 @@ namespace tegula::sim {
 
 namespace {
 
-void bar(Cta& cta, Instruction instruction, int id, int threads, SourceLocation where) {
+/// The running thread's part in a barrier that reduces; without an operation it does not.
+struct Vote {
+  std::optional<BarrierReduction> op;
+  bool predicate = false;
+};
+
+void bar(Cta& cta, Instruction instruction, int id, int threads, SourceLocation where,
+         Vote vote = {}) {
   bool const waits = instruction != Instruction::bar_arrive;
   if (id < 0 || id >= kBarriers) {
     cta.fail(FindingKind::invalid_operand, where, cta.here(),
@@ -22,14 +32,20 @@ void bar(Cta& cta, Instruction instruction, int id, int threads, SourceLocation 
             "{} on barrier {} counts {}: the count must be a multiple of 32, at least 32 and at most the CTA's {}",
             ptx_name(instruction), id, io::counted(threads, "thread"), cta.threads()));
   }
+  Warp& own = cta.current_warp();
+  own.value[cta.current_thread().lane] = vote.predicate ? 1 : 0;
+  std::uint32_t const reduces = vote.op ? static_cast<std::uint32_t>(*vote.op) + 1 : 0;
   if (!cta.meet(instruction,
-                static_cast<std::uint32_t>(id) << 16 | static_cast<std::uint32_t>(threads),
+                reduces << 24 | static_cast<std::uint32_t>(id) << 16 |
+                    static_cast<std::uint32_t>(threads),
                 kFullWarp, where))
     return;
   cta.cluster().before({waits ? Visible::Kind::barrier_sync : Visible::Kind::barrier, cta.rank(),
                         static_cast<std::uint64_t>(id), threads});
-  Warp& own = cta.current_warp();
-  bool const complete = cta.arrive_at_barrier(id, threads, waits, where);
+  BarrierVotes votes = {vote.op};
+  for (std::uint32_t rest = ~own.exited; rest != 0; rest &= rest - 1, ++votes.voters)
+    votes.votes += static_cast<int>(own.value[std::countr_zero(rest)]);
+  bool const complete = cta.arrive_at_barrier(instruction, id, threads, waits, votes, where);
   if (complete || !waits) {
     cta.release(kFullWarp, where, instruction);
     return;
@@ -73,6 +89,36 @@ void bar_arrive(int id, int threads, SourceLocation where) {
   perform(Instruction::bar_arrive, where, fewer_warps(threads), [=](Cta& cta, Mutation m) {
     bar(cta, Instruction::bar_arrive, id, counted(threads, m, 32), where);
   });
+}
+
+namespace {
+
+/// A barrier that reduces. (It is not delayed, as the thread needs the result. Without it the
+/// thread has its own vote, and where it is weakened those of its warp.)
+int red(Instruction instruction, BarrierReduction op, int id, int threads, bool predicate,
+        Mutation without, SourceLocation where) {
+  Mutation const mutation = mutation_of(instruction, where, without);
+  if (mutation == Mutation::removed) return BarrierVotes{op, 1, predicate ? 1 : 0}.result();
+  Cta& cta = current_cta();
+  if (mutation == Mutation::weakened) {
+    synchronise_warp(cta, kFullWarp, where);
+    int const votes = std::popcount(ballot(predicate, kFullWarp, false, where));
+    return BarrierVotes{op, 32, votes}.result();
+  }
+  bar(cta, instruction, id, counted(threads, mutation, 32), where, {op, predicate});
+  return static_cast<int>(cta.current_warp().result[cta.current_thread().lane]);
+}
+
+}  // namespace
+
+int bar_red_all(BarrierReduction op, bool predicate, SourceLocation where) {
+  return red(Instruction::bar_red, op, 0, this_cta().threads(), predicate,
+             Mutation::less | Mutation::more, where);
+}
+int bar_red(BarrierReduction op, int id, int threads, bool predicate, bool aligned,
+            SourceLocation where) {
+  return red(aligned ? Instruction::bar_red : Instruction::barrier_red, op, id, threads, predicate,
+             fewer_warps(threads), where);
 }
 
 int thread_index() { return this_cta().thread_index(); }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -142,12 +143,33 @@ struct Warp {
 };
 
 /// One of the CTA's sixteen barriers.
+/// What threads bring to a barrier that reduces, and how it does; without an operation none does.
+struct BarrierVotes {
+  std::optional<BarrierReduction> op;
+  int voters = 0;
+  int votes = 0;  ///< those whose predicate is true
+
+  /// The result, once all are there.
+  int result() const {
+    switch (op.value_or(BarrierReduction::popc)) {
+      case BarrierReduction::popc:
+        break;
+      case BarrierReduction::all:
+        return votes == voters ? 1 : 0;
+      case BarrierReduction::any:
+        return votes != 0 ? 1 : 0;
+    }
+    return votes;
+  }
+};
+
 struct Barrier {
   int expected = 0;  ///< threads
   int arrived = 0;
   std::uint32_t waiting = 0;  ///< warps
   SourceLocation first;       ///< who set `expected`
   std::uint32_t warps = 0;    ///< that have arrived
+  BarrierVotes votes;
 };
 
 /// A warp has arrived at a barrier twice for one use of it.
@@ -286,8 +308,10 @@ class Cta {
 
   Barrier& barrier(int id) { return barriers_[static_cast<std::size_t>(id)]; }
   /// The current warp arrives. True where it is the last one expected: the barrier is then free for
-  /// its next use, and those that wait go on. `waits`: the warp waits for the others.
-  bool arrive_at_barrier(int id, int threads, bool waits, SourceLocation where);
+  /// its next use, and those that wait go on. `waits`: the warp waits for the others. `votes` are
+  /// the warp's, where the barrier reduces: each lane finds the result in Warp::result.
+  bool arrive_at_barrier(Instruction instruction, int id, int threads, bool waits,
+                         BarrierVotes const& votes, SourceLocation where);
   /// The warpgroup takes so many registers more, and waits until they are free; a negative number
   /// frees them.
   void take_registers(Warpgroup& group, int more);

@@ -12,6 +12,13 @@ namespace tegula::sim {
 
 namespace {
 
+/// What a barrier does with its threads' predicates.
+char const* reduction_text(std::optional<BarrierReduction> op) {
+  if (!op) return "reduces nothing";
+  constexpr char const* texts[] = {"reduces by popc", "reduces by and", "reduces by or"};
+  return texts[static_cast<int>(*op)];
+}
+
 /// Instructions that are not aligned join lanes of one mask wherever they execute it, without the
 /// lanes that have exited.
 bool aligned(Instruction instruction) { return row_of(instruction).aligned; }
@@ -322,23 +329,40 @@ void Cta::take_registers(Warpgroup& group, int more) {
   }
 }
 
-bool Cta::arrive_at_barrier(int id, int threads, bool waits, SourceLocation where) {
+bool Cta::arrive_at_barrier(Instruction instruction, int id, int threads, bool waits,
+                            BarrierVotes const& votes, SourceLocation where) {
   Barrier& barrier = barriers_[static_cast<std::size_t>(id)];
   if (barrier.arrived == 0) {
     barrier.expected = threads;
+    barrier.votes.op = votes.op;
     barrier.first = where;
+  } else if (barrier.votes.op != votes.op) {
+    fail(FindingKind::invalid_operand, where, here(-1),
+         fmt::format("{} on barrier {} {} here, but who came to it first ({}) {}: all threads of a "
+                     "barrier must execute the same reduction, or none",
+                     ptx_name(instruction), id, reduction_text(votes.op), place_text(barrier.first),
+                     reduction_text(barrier.votes.op)));
   } else if (barrier.expected != threads) {
     fail(FindingKind::invalid_operand, where, here(-1),
          fmt::format("barrier {} counts {} threads here, but {} at {}, where {} have arrived", id,
                      threads, barrier.expected, place_text(barrier.first), barrier.arrived));
   }
   barrier.arrived += 32;
+  barrier.votes.voters += votes.voters;
+  barrier.votes.votes += votes.votes;
   int const own = current_thread().index / 32;
   if ((barrier.warps >> own & 1) != 0) arrived_twice_[static_cast<std::size_t>(id)] = {own, where};
   barrier.warps |= 1u << own;
   if (cluster_.observed()) observers().barrier_arrived(*this, id);
   if (barrier.arrived < barrier.expected) return false;
   std::uint32_t const waiting = barrier.waiting;
+  if (votes.op) {
+    auto const result = static_cast<std::uint32_t>(barrier.votes.result());
+    for (std::uint32_t rest = waiting | 1u << own; rest != 0; rest &= rest - 1) {
+      Warp& other = warp(std::countr_zero(rest));
+      std::fill_n(other.result, 32, result);
+    }
+  }
   if (cluster_.observed()) observers().barrier_completed(*this, id, waiting, waits);
   barrier = {};
   for (std::uint32_t rest = waiting; rest != 0; rest &= rest - 1) {
