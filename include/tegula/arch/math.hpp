@@ -4,6 +4,8 @@
 
 #include "tegula/arch/memory_access.hpp"
 #include "tegula/macros.hpp"
+#include "tegula/numeric/round_to_integer.hpp"
+#include "tegula/numeric/rounded_arithmetic.hpp"
 #if !TEGULA_GPU
 #include <atomic>
 
@@ -14,7 +16,9 @@
 #endif
 
 /// Arithmetic with a stated instruction behind it: PTX ISA, floating point instructions. None is
-/// volatile: the compiler may move or merge them.
+/// volatile: the compiler may move or merge them. Exactly rounded arithmetic, fma among it, and
+/// rounding to integers is host code's, too: numeric/rounded_arithmetic.hpp and
+/// numeric/round_to_integer.hpp, which are included here.
 namespace tegula {
 
 #if !TEGULA_GPU
@@ -84,17 +88,6 @@ TEGULA_DEVICE float tanh_approx(float x) {
 #else
   detail::charge_special_function();
   return sim::tanh_approx(x);
-#endif
-}
-
-/// a * b + c, rounded once to nearest even; a NaN is 0x7fffffff. Contraction is off everywhere:
-/// this is the only way to a fused multiply-add.
-TEGULA_DEVICE float fma(float a, float b, float c) {
-#if TEGULA_GPU
-  return __fmaf_rn(a, b, c);
-#else
-  float const r = __builtin_fmaf(a, b, c);
-  return r == r ? r : __builtin_nanf("0x3fffff");
 #endif
 }
 
@@ -199,24 +192,6 @@ TEGULA_DEVICE std::uint32_t cvt_rn_satfinite_e4m3x4(float x0, float x1, float x2
 #else
   std::uint32_t const low = pack(to_float_e4m3(x0), to_float_e4m3(x1));
   return low | static_cast<std::uint32_t>(pack(to_float_e4m3(x2), to_float_e4m3(x3))) << 16;
-#endif
-}
-
-/// Four bytes of two registers: byte i of the result is number (selector >> 4 i) % 8 of the eight,
-/// those of `low` first. PTX ISA, prmt (without its mode that replicates signs: bit 3 of each digit
-/// of the selector is 0).
-TEGULA_DEVICE std::uint32_t byte_permute(std::uint32_t low, std::uint32_t high,
-                                         std::uint32_t selector) {
-#if TEGULA_GPU
-  return __byte_perm(low, high, selector);
-#else
-  std::uint64_t const bytes = std::uint64_t{high} << 32 | low;
-  std::uint32_t result = 0;
-  for (int i = 0; i < 4; ++i) {
-    std::uint64_t const byte = bytes >> 8 * (selector >> 4 * i & 7) & 0xff;
-    result |= static_cast<std::uint32_t>(byte) << 8 * i;
-  }
-  return result;
 #endif
 }
 

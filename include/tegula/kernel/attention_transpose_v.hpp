@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
+#include "tegula/arch/bits.hpp"
 #include "tegula/arch/ldmatrix.hpp"
-#include "tegula/arch/math.hpp"
 #include "tegula/arch/special_registers.hpp"
 #include "tegula/arch/stmatrix.hpp"
 #include "tegula/arch/warp.hpp"

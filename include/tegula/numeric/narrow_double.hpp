@@ -21,4 +21,18 @@ inline float rounded_to_odd(double value) {
   return std::bit_cast<float>(bits);
 }
 
+/// a + b, rounded to the double next to the sum whose last bit is odd, where it is none: rounding
+/// it again, to at most 51 bits of significand, gives what rounding the sum once does. The error of
+/// the sum is Knuth's TwoSum.
+inline double sum_rounded_to_odd(double a, double b) {
+  double const sum = a + b;
+  double const of_a = sum - b;
+  double const of_b = sum - of_a;
+  double const error = (a - of_a) + (b - of_b);
+  auto const bits = std::bit_cast<std::uint64_t>(sum);
+  if (!std::isfinite(sum) || error == 0 || (bits & 1) != 0) return sum;
+  bool const away = (error < 0) == (sum > 0);
+  return std::bit_cast<double>(away ? bits - 1 : bits + 1);
+}
+
 }  // namespace tegula
