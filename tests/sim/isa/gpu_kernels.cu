@@ -5,6 +5,7 @@
 #include "hopper_kernels.hpp"
 #include "instruction_kernels.hpp"
 #include "synchronisation_kernels.hpp"
+#include "vocabulary_kernels.hpp"
 #include "wgmma_kernels.hpp"
 
 namespace tegula {
@@ -90,6 +91,10 @@ bool has_hopper_gpu() {
 
 std::vector<std::uint32_t> run_on_gpu(int index, std::vector<std::uint32_t> const& in) {
   return run_one_of(index, in, AllKernels{});
+}
+
+std::vector<std::uint32_t> run_vocabulary_on_gpu(int index, std::vector<std::uint32_t> const& in) {
+  return run_one_of(index, in, vocabulary_kernels::AllKernels{});
 }
 
 std::vector<std::uint32_t> run_hopper_on_gpu(int index, std::vector<std::uint32_t> const& in) {

@@ -28,6 +28,11 @@ TEST(Gpu, EveryInstructionKernelGivesTheSimulatedMachinesBits) {
   compare_all(all_instruction_kernels(), run_on_gpu);
 }
 
+TEST(Gpu, EveryKernelOfTheVocabularyGivesTheSimulatedMachinesBits) {
+  if (!has_gpu()) GTEST_SKIP() << "no GPU";
+  compare_all(all_vocabulary_kernels(), run_vocabulary_on_gpu);
+}
+
 TEST(Gpu, EveryHopperKernelGivesTheSimulatedMachinesBits) {
   if (!has_hopper_gpu()) GTEST_SKIP() << "no GPU of compute capability 9.x";
   compare_all(all_hopper_kernels(), run_hopper_on_gpu);

@@ -20,7 +20,9 @@ constexpr sim::Interleaving kInterleavings[] = {
     sim::Interleaving::one_warp_behind};
 
 TEST(Schedule, EveryInstructionKernelGivesTheSameUnderEverySchedule) {
-  for (WordKernel const& kernel : all_instruction_kernels()) {
+  std::vector<WordKernel> kernels = all_instruction_kernels();
+  kernels.insert(kernels.end(), all_vocabulary_kernels().begin(), all_vocabulary_kernels().end());
+  for (WordKernel const& kernel : kernels) {
     auto const in = words(static_cast<std::size_t>(kernel.in_words));
     sim::Machine plain;
     auto const expected = kernel.run(plain, in, nullptr);

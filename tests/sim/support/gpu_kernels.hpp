@@ -15,6 +15,9 @@ bool has_hopper_gpu();
 /// wrote. Throws std::runtime_error where CUDA reports an error.
 std::vector<std::uint32_t> run_on_gpu(int index, std::vector<std::uint32_t> const& in);
 
+/// As run_on_gpu, of vocabulary_kernels::AllKernels.
+std::vector<std::uint32_t> run_vocabulary_on_gpu(int index, std::vector<std::uint32_t> const& in);
+
 /// As run_on_gpu, of hopper_kernels::AllKernels.
 std::vector<std::uint32_t> run_hopper_on_gpu(int index, std::vector<std::uint32_t> const& in);
 

@@ -3,6 +3,7 @@
 #include "hopper_kernels.hpp"
 #include "run_kernel.hpp"
 #include "synchronisation_kernels.hpp"
+#include "vocabulary_kernels.hpp"
 
 namespace tegula {
 namespace {
@@ -25,6 +26,11 @@ std::vector<WordKernel> const& all_instruction_kernels() {
 
 std::vector<WordKernel> const& all_hopper_kernels() {
   static std::vector<WordKernel> const all = word_kernels(hopper_kernels::AllKernels{});
+  return all;
+}
+
+std::vector<WordKernel> const& all_vocabulary_kernels() {
+  static std::vector<WordKernel> const all = word_kernels(vocabulary_kernels::AllKernels{});
   return all;
 }
 

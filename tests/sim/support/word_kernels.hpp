@@ -8,8 +8,9 @@
 #include "tegula/layout/swizzled_layout.hpp"
 #include "tegula/sim/machine.hpp"
 
-/// The kernels of instruction_kernels.hpp, hopper_kernels.hpp, synchronisation_kernels.hpp and
-/// wgmma_kernels.hpp as values: compiled once, for all tests that run each of them.
+/// The kernels of instruction_kernels.hpp, vocabulary_kernels.hpp, hopper_kernels.hpp,
+/// synchronisation_kernels.hpp and wgmma_kernels.hpp as values: compiled once, for all tests that
+/// run each of them.
 namespace tegula {
 
 struct WordKernel {
@@ -39,6 +40,8 @@ struct WgmmaKernel : WordKernel {
 std::vector<WordKernel> const& all_instruction_kernels();
 /// In the order of hopper_kernels::AllKernels.
 std::vector<WordKernel> const& all_hopper_kernels();
+/// In the order of vocabulary_kernels::AllKernels.
+std::vector<WordKernel> const& all_vocabulary_kernels();
 /// In the order of synchronisation_kernels::AllKernels.
 std::vector<WordKernel> const& all_synchronisation_kernels();
 /// In the order of wgmma_kernels::AllKernels.
