@@ -5,10 +5,11 @@
 
 /// Arithmetic on f32 and f64, each result rounded once to nearest even, the same bits on a GPU, on
 /// the simulated machine and in host code. No compiler joins two of these functions into one
-/// rounding, whatever its flags say of contraction (nvcc's default is to contract a * b + c), nor
-/// does one flush subnormal numbers. PTX ISA: add.rn, sub.rn, mul.rn, div.rn, rcp.rn, sqrt.rn,
-/// fma.rn. For all but f64's fma, sqrt_rn(double) and div_rn a GPU has one instruction or a few;
-/// the divisions and roots are short subroutines (f32: some 10 instructions, f64: some 20 to 40).
+/// rounding, whatever its flags say of contraction (nvcc's default is to contract a * b + c).
+/// Subnormal numbers are kept, but where nvcc is told to flush those of f32 (-ftz=true, which is in
+/// -use_fast_math). PTX ISA: add.rn, sub.rn, mul.rn, div.rn, rcp.rn, sqrt.rn, fma.rn. A GPU has one
+/// instruction for a sum, a product and a fma. A quotient and a root are a short subroutine: some
+/// 10 instructions for f32, and 20 to 40 for f64.
 ///
 /// A NaN of f32 is 0x7fffffff. Which bits a NaN of f64 has is left open: a GPU passes operands on.
 namespace tegula {
