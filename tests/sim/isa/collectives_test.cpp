@@ -133,7 +133,7 @@ TEST(Collectives, BarriersReducePredicates) {
 /// redux.sync of floats, of sm_100. in: the bits of 32 floats. out: least, greatest, of magnitudes,
 /// with NaN.
 struct FloatReductions : OneWarp {
-  static constexpr int in_words = 32, out_words = 8;
+  static constexpr int out_words = 8;
   void operator()(Words const& p, SharedStorage&) const {
     auto const x = ld_global<float>(p.in + lane_id());
     float const results[] = {warp::reduce_min_f32(x),
