@@ -12,6 +12,7 @@
 #include "tegula/arch/ldmatrix.hpp"
 #include "tegula/arch/mbarrier.hpp"
 #include "tegula/arch/mma_sync.hpp"
+#include "tegula/arch/reduction.hpp"
 #include "tegula/arch/setmaxnreg.hpp"
 #include "tegula/arch/shared.hpp"
 #include "tegula/arch/special_registers.hpp"

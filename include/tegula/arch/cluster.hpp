@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "tegula/arch/atomic.hpp"
+#include "tegula/arch/atomic_operation.hpp"
 #include "tegula/arch/dim3.hpp"
 #include "tegula/arch/memory_access.hpp"
 #include "tegula/arch/shared.hpp"
@@ -223,68 +223,65 @@ TEGULA_DEVICE void st_async(SharedAddr remote, V const& value, SharedAddr remote
 #endif
 }
 
+namespace detail {
+
+template <AtomicOp Op, class T> struct RedAsyncFacts {
+  static constexpr AtomicType type = atomic_type<Op, T>();
+#if TEGULA_GPU
+  /// ".add.u32"
+  using Text = AssemblerCharacters<
+      AssemblerText<16>().append(".").append(to_string(Op)).append(".").append(to_string(type))>;
+#endif
+};
+
+template <AtomicOp Op, AtomicInteger T>
+TEGULA_DEVICE void red_async(SharedAddr remote, T value, SharedAddr remote_mbarrier,
+                             [[maybe_unused]] SourceLocation where) {
+  using Facts = RedAsyncFacts<Op, T>;
+#if TEGULA_GPU
+  if constexpr (sizeof(T) == 4) {
+    asm volatile(
+        "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes%3 [%0], %1, [%2];" ::
+            "r"(remote),
+        "r"(bits_as<std::uint32_t>(value)), "r"(remote_mbarrier), "C"(Facts::Text::value)
+        : "memory");
+  } else {
+    asm volatile(
+        "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes%3 [%0], %1, [%2];" ::
+            "r"(remote),
+        "l"(bits_as<std::uint64_t>(value)), "r"(remote_mbarrier), "C"(Facts::Text::value)
+        : "memory");
+  }
+#else
+  sim::red_async(Op, Facts::type, remote, static_cast<std::uint64_t>(value), remote_mbarrier,
+                 where);
+#endif
+}
+
+}  // namespace detail
+
 /// Adds a value to shared memory of a CTA of the cluster without waiting for it; once done, it
 /// completes sizeof(T) bytes of the mbarrier, which lies in the same CTA as `remote`: PTX ISA,
 /// red.async. Both addresses are of the cluster's window. Sums of s64 have the bits of those
 /// of u64.
 template <AtomicInteger T>
-TEGULA_DEVICE void red_async_add(
-    SharedAddr remote, T value, SharedAddr remote_mbarrier,
-    [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
-#if TEGULA_GPU
-  if constexpr (sizeof(T) == 4) {
-    asm volatile(
-        "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add%3%4 [%0], %1, [%2];" ::
-            "r"(remote),
-        "r"(bits_as<std::uint32_t>(value)), "r"(remote_mbarrier),
-        "C"(detail::AddText<T>::Kind::text), "n"(32)
-        : "memory");
-  } else {
-    asm volatile(
-        "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add%3%4 [%0], %1, [%2];" ::
-            "r"(remote),
-        "l"(bits_as<std::uint64_t>(value)), "r"(remote_mbarrier),
-        "C"(detail::AddText<T>::Kind::text), "n"(64)
-        : "memory");
-  }
-#else
-  sim::red_async(sim::AtomicOp::add, detail::kAtomicType<T>, remote,
-                 static_cast<std::uint64_t>(value), remote_mbarrier, where);
-#endif
+TEGULA_DEVICE void red_async_add(SharedAddr remote, T value, SharedAddr remote_mbarrier,
+                                 SourceLocation where = SourceLocation::current()) {
+  detail::red_async<AtomicOp::add>(remote, value, remote_mbarrier, where);
 }
 /// Likewise stores the smaller of the value and what is there.
 template <AtomicInteger T>
 requires(sizeof(T) == 4) TEGULA_DEVICE
     void red_async_min(SharedAddr remote, T value, SharedAddr remote_mbarrier,
-                       [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
-#if TEGULA_GPU
-  asm volatile(
-      "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.min%3%4 [%0], %1, [%2];" ::
-          "r"(remote),
-      "r"(bits_as<std::uint32_t>(value)), "r"(remote_mbarrier), "C"(detail::MinText<T>::Kind::text),
-      "n"(32)
-      : "memory");
-#else
-  sim::red_async(sim::AtomicOp::min, detail::kAtomicType<T>, remote,
-                 static_cast<std::uint64_t>(value), remote_mbarrier, where);
-#endif
+                       SourceLocation where = SourceLocation::current()) {
+  detail::red_async<AtomicOp::min>(remote, value, remote_mbarrier, where);
 }
 /// Likewise stores the larger of the value and what is there.
 template <AtomicInteger T>
 requires(sizeof(T) == 4) TEGULA_DEVICE
     void red_async_max(SharedAddr remote, T value, SharedAddr remote_mbarrier,
-                       [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
-#if TEGULA_GPU
-  asm volatile(
-      "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.max%3%4 [%0], %1, [%2];" ::
-          "r"(remote),
-      "r"(bits_as<std::uint32_t>(value)), "r"(remote_mbarrier), "C"(detail::MaxText<T>::Kind::text),
-      "n"(32)
-      : "memory");
-#else
-  sim::red_async(sim::AtomicOp::max, detail::kAtomicType<T>, remote,
-                 static_cast<std::uint64_t>(value), remote_mbarrier, where);
-#endif
+                       SourceLocation where = SourceLocation::current()) {
+  detail::red_async<AtomicOp::max>(remote, value, remote_mbarrier, where);
 }
 
 }  // namespace tegula

@@ -1,7 +1,6 @@
 #pragma once
 
-#include <utility>
-
+#include "tegula/arch/assembler_text.hpp"
 #include "tegula/atom/mma_spec.hpp"
 #include "tegula/macros.hpp"
 
@@ -12,21 +11,7 @@
 /// wgmma's immediates.
 namespace tegula::detail {
 
-/// A text of the assembler, put together at compile time.
-struct MmaText {
-  char text[48] = {};
-  int length = 0;
-
-  constexpr MmaText& append(char const* s) {
-    while (*s != '\0') text[length++] = *s++;
-    return *this;
-  }
-  constexpr MmaText& append(int value) {
-    if (value >= 10) append(value / 10);
-    text[length++] = static_cast<char>('0' + value % 10);
-    return *this;
-  }
-};
+using MmaText = AssemblerText<48>;
 
 /// "m16n8k16.row.col.f32.bf16.bf16.f32"; "m64n128k16.f32.bf16.bf16".
 constexpr MmaText mma_qualifiers(MmaSpec const& s) {
@@ -56,11 +41,7 @@ constexpr MmaText wgmma_immediates(MmaSpec const& s) {
   return tail.append(s.b_major == Major::mn ? ", 1" : ", 0");
 }
 
-/// A text as an array of its characters.
-template <MmaText T, class Places = std::make_integer_sequence<int, T.length>> struct MmaCharacters;
-template <MmaText T, int... Places> struct MmaCharacters<T, std::integer_sequence<int, Places...>> {
-  static constexpr char value[] = {T.text[Places]..., '\0'};
-};
+template <MmaText T> using MmaCharacters = AssemblerCharacters<T>;
 
 /// Both texts of an instruction.
 template <MmaSpec S> struct MmaTexts {

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "tegula/macros.hpp"
+
 /// Scopes and orders of memory: PTX ISA, memory consistency model, "Scope" and "Operation Types".
 namespace tegula {
 
@@ -9,9 +11,18 @@ namespace tegula {
 /// GPU, or of the whole system.
 enum class Scope : std::uint8_t { cta, cluster, gpu, sys };
 
-/// What an access or a wait orders: nothing but itself; what follows it in the thread; or what
-/// precedes it.
-enum class MemoryOrder : std::uint8_t { relaxed, acquire, release };
+/// What an access or a wait orders: nothing but itself; what follows it in the thread; what
+/// precedes it; or both.
+enum class MemoryOrder : std::uint8_t { relaxed, acquire, release, acq_rel };
+
+/// Whether what follows an access of the order comes after what it has seen; and whether those who
+/// see it come after what precedes it.
+TEGULA_HOST_DEVICE constexpr bool acquires(MemoryOrder order) {
+  return order == MemoryOrder::acquire || order == MemoryOrder::acq_rel;
+}
+TEGULA_HOST_DEVICE constexpr bool releases(MemoryOrder order) {
+  return order == MemoryOrder::release || order == MemoryOrder::acq_rel;
+}
 
 namespace detail {
 
@@ -26,6 +37,7 @@ template <MemoryOrder O> struct OrderText;
 template <> struct OrderText<MemoryOrder::relaxed> { static constexpr char text[] = ".relaxed"; };
 template <> struct OrderText<MemoryOrder::acquire> { static constexpr char text[] = ".acquire"; };
 template <> struct OrderText<MemoryOrder::release> { static constexpr char text[] = ".release"; };
+template <> struct OrderText<MemoryOrder::acq_rel> { static constexpr char text[] = ".acq_rel"; };
 
 }  // namespace detail
 

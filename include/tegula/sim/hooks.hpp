@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "tegula/arch/atomic_spec.hpp"
 #include "tegula/arch/dim3.hpp"
 #include "tegula/arch/scope.hpp"
 #include "tegula/arch/source_location.hpp"
@@ -60,8 +61,6 @@ struct FloatRedux {
 enum class MatchMode : std::uint8_t { any, all };
 /// What the predicates of a barrier's threads are combined to.
 enum class BarrierReduction : std::uint8_t { popc, all, any };
-enum class AtomicOp : std::uint8_t { add, min, max, exchange, compare_and_swap };
-enum class AtomicType : std::uint8_t { u32, s32, f32, u64, s64, f64 };
 
 // Mutation testing.
 
@@ -94,13 +93,12 @@ void discard_shared(std::uint32_t address, int bytes, SourceLocation where);
 void ld_global(void* value, void const* address, int bytes, SourceLocation where);
 void ld_global_nc(void* value, void const* address, int bytes, SourceLocation where);
 void st_global(void* address, void const* value, int bytes, SourceLocation where);
-/// Of values of 4 bytes the upper halves count for nothing. Shared memory is the CTA's own, or at a
-/// wider scope that of any CTA of the cluster.
-std::uint64_t atomic(AtomicOp op, AtomicType type, void* address, std::uint64_t value,
-                     std::uint64_t expected, SourceLocation where);
-std::uint64_t atomic_shared(AtomicOp op, AtomicType type, std::uint32_t address,
-                            std::uint64_t value, std::uint64_t expected, Scope scope,
-                            SourceLocation where);
+/// An atomic: of compare_and_swap alone there is an `expected`, and what was there goes to `old`
+/// where the spec returns it. Each is as many bytes as the spec says.
+void atomic(AtomicSpec const& spec, void* address, void const* value, void const* expected,
+            void* old, SourceLocation where);
+void atomic(AtomicSpec const& spec, std::uint32_t address, void const* value, void const* expected,
+            void* old, SourceLocation where);
 /// Strong accesses (arch/ordered_access.hpp) of 4 or 8 bytes.
 void ld_global_ordered(void* value, void const* address, int bytes, MemoryOrder order, Scope scope,
                        SourceLocation where);

@@ -2,14 +2,10 @@
 
 #include <cstdint>
 
+#include "tegula/arch/vector.hpp"
 #include "tegula/macros.hpp"
 
 namespace tegula {
-
-/// N elements that one instruction loads or stores together; N sizeof(T) is 2 to 16 bytes.
-template <class T, int N> struct alignas(sizeof(T) * N <= 16 ? sizeof(T) * N : 16) Vector {
-  T data[N];
-};
 
 /// Whether every row of a matrix (`stride` elements apart) starts on a 16-byte boundary.
 template <class T> TEGULA_DEVICE bool whole_pieces(void const* data, std::int64_t stride) {

@@ -198,6 +198,12 @@ class Checker {
   std::uint16_t site(Instruction instruction, SourceLocation where) {
     return agents_.sites().number(instruction, where);
   }
+  /// Of an access by the current thread.
+  std::uint16_t site(Cta const& cta, SharedAccess const& access) {
+    if (!is_strong(access.instruction)) return site(access.instruction, access.where);
+    return agents_.sites().number(access.instruction, access.where, access.strength,
+                                  cta.current_thread().cta->rank());
+  }
   Culprit culprit(int agent) const { return agents_.culprit(agent); }
   /// As findings of a CTA call an agent that is a thread.
   std::string agent_text(Cta const& cta, int agent) const {

@@ -33,7 +33,12 @@ Issuers Checker::issuers_of(Cluster const& cluster, InFlight const& operation) c
 void Checker::issuing(Cluster& cluster, InFlight& operation) {
   Remembered& own = operation.remembered;
   if (races_) {
-    own.site = site(operation.instruction, operation.where);
+    own.site =
+        is_strong(operation.instruction)
+            ? agents_.sites().number(operation.instruction, operation.where,
+                                     {Scope::cluster, static_cast<int>(operation.writes[0].bytes)},
+                                     cluster.current().cta->rank())
+            : site(operation.instruction, operation.where);
     own.issued = agents_.causality().now();
     own.after_grids = agents_.after_grids(cluster.current().agent);
   }
@@ -81,7 +86,7 @@ void Checker::issuing(Cluster& cluster, InFlight& operation) {
                                   cluster.launch().options->strict.proxies, conflict))
       return;
     if (operation.combines && conflict.wrote &&
-        is_strong(agents_.sites()[conflict.site].instruction))
+        may_meet(agents_.sites()[own.site], agents_.sites()[conflict.site]))
       return;
     async_race(cta, operation, write, conflict);
     own.in_order = false;

@@ -30,16 +30,6 @@ char const* verb(GlobalAccess access, Instruction instruction) {
   return strong_reads(instruction) ? "changes" : "writes";
 }
 
-std::string meeting_text(GlobalSite const& one, GlobalSite const& other) {
-  if (!is_strong(one.instruction) || !is_strong(other.instruction)) return "";
-  if (one.strength.bytes != other.strength.bytes)
-    return fmt::format("one size in the place of {} and {} bytes would let them meet",
-                       one.strength.bytes, other.strength.bytes);
-  GlobalSite const& narrow = one.strength.scope <= other.strength.scope ? one : other;
-  return fmt::format("Scope::gpu for {}, whose scope leaves the other CTA out, would let them meet",
-                     the({narrow.where, narrow.instruction}));
-}
-
 namespace {
 
 /// One piece of some cluster's rows.
@@ -378,7 +368,7 @@ std::vector<Finding> conflicts_between_clusters(
                               ptx_name(earlier.instruction), other_text(f),
                               verb(earlier.access, earlier.instruction));
       if (!same_place(f.where, f.other)) f.message += fmt::format(" ({})", place_text(f.other));
-      std::string const meeting = meeting_text(earlier, later);
+      std::string const meeting = meeting_text(as_site(earlier), as_site(later), "Scope::gpu");
       if (race.lacks == Race::Lacks::coherence) {
         f.message += ": the read-only path need not see what the launch writes";
         f.order =
@@ -398,7 +388,8 @@ std::vector<Finding> conflicts_between_clusters(
         if (narrow.released != logs[race.earlier.log].cluster ||
             narrow.acquired != logs[race.later.log].cluster || !meeting.empty())
           continue;
-        f.order += fmt::format("; {} orders for its own CTA alone", the(narrow.by));
+        f.order += fmt::format("; {} orders for its own {} alone", the(narrow.by),
+                               narrow.by.strength.scope == Scope::cluster ? "cluster" : "CTA");
         break;
       }
       Key key(race.earlier.log, race.later.log, f.buffer, f.where.file, f.where.line, f.other.line);

@@ -31,10 +31,6 @@ std::vector<Finding> conflicts_between_clusters(
     std::vector<ClusterLog> const& logs, GlobalOrder const& order,
     AllocationTable const& allocations, std::function<Dim3(std::int64_t, int)> const& cta_of);
 
-/// What would let two strong accesses meet that do not: a wider scope, or one size. Empty where one
-/// of them is not strong.
-std::string meeting_text(GlobalSite const& one, GlobalSite const& other);
-
 /// "reads", "writes", "adds to"
 char const* verb(GlobalAccess access, Instruction instruction);
 

@@ -172,10 +172,11 @@ CausalPast ClusterOrder::own_past(GlobalActor const& who) {
   return order_->past_of(cluster_, {acquires_.back().releases, {}}, walked_[who.agent]);
 }
 
-void ClusterOrder::fence(GlobalActor const& who, bool of_cta, SourceLocation where,
+void ClusterOrder::fence(GlobalActor const& who, Scope scope, SourceLocation where,
                          CausalPast past) {
   ThreadState& state = this->state(who);
-  Site const by{where, Instruction::fence};
+  bool const of_cta = !reaches_clusters(scope);
+  Site const by{where, Instruction::fence, {scope}};
   if (!strict_ && !of_cta) observe_others(who, state);
   state.observed = take(who, state.observed, of_cta, by);
   // A wide fence goes on to release what came before it.
@@ -275,7 +276,7 @@ std::uint32_t ClusterOrder::seen(GlobalActor const& who, std::uintptr_t address,
 void ClusterOrder::publish(GlobalActor const& who, WordAccess const& access,
                            std::optional<std::uint32_t> release) {
   GlobalOrder::Word& word = order_->at(access.address);
-  bool const goes_on = access.reads && access.bytes == word.bytes && !access.narrow;
+  bool const goes_on = access.modifies && access.bytes == word.bytes && !access.narrow;
   if (!goes_on) {
     word.releases.clear();
     word.store = number_;
@@ -302,18 +303,6 @@ void ClusterOrder::publish(GlobalActor const& who, WordAccess const& access,
   for (std::uint32_t const id : own) add(word.releases, id);
 }
 
-void ClusterOrder::acquire(GlobalActor const& who, WordAccess const& access) {
-  number_ = order_->next_number();
-  take(who, observe(who, access), access.narrow, access.by);
-}
-
-void ClusterOrder::release(GlobalActor const& who, WordAccess const& access, CausalPast past) {
-  number_ = order_->next_number();
-  own_.push_back(order_->add({cluster_, who.cta, who.thread, access.narrow, access.by,
-                              std::move(past), foreigns_[foreign(who)]}));
-  publish(who, access, own_.back());
-}
-
 bool ClusterOrder::acquired(GlobalActor const& who, int agent, Time time) const {
   return std::any_of(acquires_.begin(), acquires_.end(), [&](Acquire const& acquire) {
     return acquire.agent == who.agent &&
@@ -324,26 +313,37 @@ bool ClusterOrder::acquired(GlobalActor const& who, int agent, Time time) const 
   });
 }
 
-void ClusterOrder::atomic(GlobalActor const& who, WordAccess const& access) {
+void ClusterOrder::look(GlobalActor const& who, WordAccess const& access, bool acquires) {
   number_ = order_->next_number();
-  ThreadState& state = this->state(who);
-  if (access.narrow) {
-    take(who, observe(who, access), true, access.by);
-  } else {
-    for (std::uint32_t const id : observe(who, access)) {
-      add(state.observed, id);
-      if (order_->release(id).cluster == cluster_ || contains(state.seen_ids, id)) continue;
-      add(state.seen_ids, id);
-      if (state.seen.empty()) observers_.push_back(who.cta * 1024 + who.thread);
-      state.agent = who.agent;
-      state.seen.push_back({id, who.time, who.cta, who.thread, access.by});
-    }
+  std::vector<std::uint32_t> const& releases = observe(who, access);
+  if (acquires || access.narrow) {
+    take(who, releases, access.narrow, access.by);
+    return;
   }
+  ThreadState& state = this->state(who);
+  for (std::uint32_t const id : releases) {
+    add(state.observed, id);
+    if (order_->release(id).cluster == cluster_ || contains(state.seen_ids, id)) continue;
+    add(state.seen_ids, id);
+    if (state.seen.empty()) observers_.push_back(who.cta * 1024 + who.thread);
+    state.agent = who.agent;
+    state.seen.push_back({id, who.time, who.cta, who.thread, access.by});
+  }
+}
+
+void ClusterOrder::put(GlobalActor const& who, WordAccess const& access,
+                       std::optional<CausalPast> past) {
   if (!access.writes) {
     if (strong_writes(access.by.instruction))
       order_->at(access.address).writes[{cluster_, who.foreign}] = GlobalOrder::kNever;
     return;
   }
+  if (past) {
+    own_.push_back(order_->add({cluster_, who.cta, who.thread, access.narrow, access.by,
+                                *std::move(past), foreigns_[foreign(who)]}));
+    return publish(who, access, own_.back());
+  }
+  ThreadState& state = this->state(who);
   if (!strict_ && take_others(who, state) && state.release) {
     state.previous = state.release;
     state.release.reset();

@@ -68,7 +68,7 @@ struct Release {
   std::int64_t cluster = 0;
   int cta = 0;          ///< rank in the cluster
   int thread = 0;       ///< index in the CTA
-  bool of_cta = false;  ///< its scope is the CTA alone
+  bool of_cta = false;  ///< its scope is the CTA alone, or the cluster
   Site by;
   CausalPast past;
   Releases before;  ///< that are ordered before this one
@@ -78,9 +78,10 @@ struct Release {
 struct WordAccess {
   std::uintptr_t address = 0;
   int bytes = 0;
-  bool reads = false;
+  bool reads = false;  ///< its thread learns what was there
   bool writes = false;
-  bool narrow = false;  ///< its scope leaves other clusters out
+  bool modifies = false;  ///< what it writes goes on from what was there
+  bool narrow = false;    ///< its scope leaves other clusters out
   Site by;
 };
 
@@ -139,7 +140,7 @@ class GlobalOrder {
   }
 
   /// A release and an acquire that would have ordered two CTAs, were one of them not of the scope
-  /// of a CTA.
+  /// of a CTA or a cluster.
   struct TooNarrow {
     std::int64_t released = 0;  ///< the clusters,
     std::int64_t acquired = 0;
@@ -175,19 +176,19 @@ class ClusterOrder {
   bool idle() const { return acquires_.empty() && own_.empty(); }
 
   /// A fence of the thread `who`, with all that is ordered before it.
-  void fence(GlobalActor const& who, bool of_cta, SourceLocation where, CausalPast past);
+  void fence(GlobalActor const& who, Scope scope, SourceLocation where, CausalPast past);
   /// Whether what the thread's fences have acquired from other clusters came after an agent's
   /// access there at the time: of one that has the same number in each cluster.
   bool acquired(GlobalActor const& who, int agent, Time time) const;
   /// What the cluster itself did before what the thread has acquired now from others: they have
   /// acquired that before, and released. Of clusters that run together.
   CausalPast own_past(GlobalActor const& who);
-  /// A relaxed access of the thread `who`: one that reads observes releases, one that writes
-  /// releases what a fence before it covers.
-  void atomic(GlobalActor const& who, WordAccess const& access);
-  /// A load that acquires, and a store that releases.
-  void acquire(GlobalActor const& who, WordAccess const& access);
-  void release(GlobalActor const& who, WordAccess const& access, CausalPast past);
+  /// A strong access of the thread `who`, in two halves. What it reads: it observes releases, and
+  /// acquires them where it `acquires`.
+  void look(GlobalActor const& who, WordAccess const& access, bool acquires);
+  /// What it writes: it releases its past, where that is given, or else what a fence before it
+  /// covers.
+  void put(GlobalActor const& who, WordAccess const& access, std::optional<CausalPast> past);
 
   /// A number for what strong reads of the words in these bytes have seen that come before what the
   /// thread `who` does now: an index into seen().

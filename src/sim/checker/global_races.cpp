@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <utility>
 
 #include "machine/cluster.hpp"
@@ -76,7 +77,7 @@ bool GlobalRaces::note(std::uint32_t site, void const* address, std::size_t byte
             "the second, would order them"
       : thread / 32 != who.thread / 32 ? "a cta::sync between them would order them"
                                        : "a warp::sync between them would order them";
-  std::string meeting = meeting_text(other, own);
+  std::string meeting = meeting_text(as_site(other), as_site(own), "Scope::gpu");
   if (!meeting.empty()) {
     message += ", and the two do not meet as strong accesses";
     order = std::move(meeting);
@@ -129,7 +130,7 @@ void GlobalRaces::has_acquired(GlobalActor const& who) {
 
 void GlobalRaces::fence(Scope scope, SourceLocation where) {
   GlobalActor const who = actor();
-  order_.fence(who, !reaches_clusters(scope), where, past(who));
+  order_.fence(who, scope, where, past(who));
   has_acquired(who);
 }
 
@@ -142,26 +143,28 @@ bool GlobalRaces::is_open(Word& word, StrongAccess const& access, GlobalActor co
          !agents_.causality().known(who.knower, last.agent, last.time);
 }
 
-void GlobalRaces::tell(Word& word, StrongAccess const& access, GlobalActor const& who) {
+void GlobalRaces::learn(Word& word, StrongAccess const& access, GlobalActor const& who) {
+  word.told.of_ctas.resize(static_cast<std::size_t>(cluster_->ctas()));
+  if (!access.reads || access.bytes != word.bytes) return;
   Causality& causality = agents_.causality();
-  auto const ctas = static_cast<std::size_t>(cluster_->ctas());
-  auto const cta = static_cast<std::size_t>(who.cta);
-  bool const wide = access.scope != Scope::cta && cluster_->ctas() > 1;
-  word.told.of_ctas.resize(ctas);
-  bool const sees = access.reads && access.bytes == word.bytes;
   auto const take = [&](Published const& from, bool others) {
-    if (access.order == MemoryOrder::acquire) {
+    if (acquires(access.order)) {
       causality.acquire(who.knower, from);
     } else {
       causality.acquire_relaxed(who.knower, from, others);
     }
   };
-  if (sees) {
-    take(word.told.of_ctas[cta], false);
-    if (wide) take(word.told.wide, true);
-  }
+  take(word.told.of_ctas[static_cast<std::size_t>(who.cta)], false);
+  if (access.scope != Scope::cta && cluster_->ctas() > 1) take(word.told.wide, true);
+}
+
+void GlobalRaces::tell(Word& word, StrongAccess const& access, GlobalActor const& who) {
   if (!access.writes) return;
-  if (!sees) {
+  Causality& causality = agents_.causality();
+  auto const ctas = static_cast<std::size_t>(cluster_->ctas());
+  auto const cta = static_cast<std::size_t>(who.cta);
+  bool const wide = access.scope != Scope::cta && cluster_->ctas() > 1;
+  if (!access.modifies || access.bytes != word.bytes) {
     for (Published& told : word.told.of_ctas) told.clear();
     word.told.wide.clear();
   }
@@ -169,7 +172,7 @@ void GlobalRaces::tell(Word& word, StrongAccess const& access, GlobalActor const
   auto const add = [&](Told& to) {
     to.of_ctas.resize(ctas);
     auto const release = [&](Published& into, bool others) {
-      if (access.order == MemoryOrder::release) return causality.release(who.knower, into);
+      if (releases(access.order)) return causality.release(who.knower, into);
       causality.release_relaxed(who.knower, into, others);
       int const threads = cluster_->cta(who.cta).threads();
       if (!strict_) causality.release_fenced(who.knower, who.cta * threads, threads, into, others);
@@ -177,13 +180,13 @@ void GlobalRaces::tell(Word& word, StrongAccess const& access, GlobalActor const
     release(to.of_ctas[cta], false);
     if (wide) release(to.wide, true);
   };
-  if (access.order == MemoryOrder::release) add(word.released[who.knower]);
+  if (releases(access.order)) add(word.released[who.knower]);
   auto const earlier = word.released.find(who.knower);
   if (earlier != word.released.end()) {
     causality.merge(word.told.of_ctas[cta], earlier->second.of_ctas[cta]);
     if (wide) causality.merge(word.told.wide, earlier->second.wide);
   }
-  if (access.order != MemoryOrder::release) add(word.told);
+  if (!releases(access.order)) add(word.told);
 }
 
 void GlobalRaces::strong(StrongAccess const& access) {
@@ -198,23 +201,25 @@ void GlobalRaces::strong(StrongAccess const& access) {
   }
   Word& word = words_[address];
   open_choices_ += is_open(word, access, who);
-  tell(word, access, who);
-  if (access.shared) return;  // no other cluster sees it
-  open_choices_ += order_.launch().comes_after_another(address, index_, access.writes);
   WordAccess const to_others{address,
                              access.bytes,
                              access.reads,
                              access.writes,
+                             access.modifies,
                              !reaches_clusters(access.scope),
-                             {access.where, access.instruction}};
-  if (access.order == MemoryOrder::acquire) {
-    order_.acquire(who, to_others);
-    has_acquired(who);
-  } else if (access.order == MemoryOrder::release) {
-    order_.release(who, to_others, past(who));
-  } else {
-    order_.atomic(who, to_others);
+                             {access.where, access.instruction, {access.scope, access.bytes}}};
+  // Of shared memory no other cluster sees anything. What is read comes before what is written: an
+  // acq_rel hands on what it has acquired.
+  learn(word, access, who);
+  if (!access.shared) {
+    open_choices_ += order_.launch().comes_after_another(address, index_, access.writes);
+    order_.look(who, to_others, acquires(access.order));
+    if (acquires(access.order)) has_acquired(who);
   }
+  std::optional<CausalPast> released;
+  if (!access.shared && access.writes && releases(access.order)) released = past(who);
+  tell(word, access, who);
+  if (!access.shared) order_.put(who, to_others, std::move(released));
 }
 
 GlobalRaces::Pending GlobalRaces::issue(Instruction instruction, GlobalAccess access,

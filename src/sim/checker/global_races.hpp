@@ -90,7 +90,9 @@ class GlobalRaces {
   /// The thread has acquired what other clusters have released: what comes before that on
   /// both ways.
   void has_acquired(GlobalActor const& who);
-  /// What the threads of the cluster tell each other by the access.
+  /// What the threads of the cluster tell each other by the access: by what it reads, and by what
+  /// it writes.
+  void learn(Word& word, StrongAccess const& access, GlobalActor const& who);
   void tell(Word& word, StrongAccess const& access, GlobalActor const& who);
   bool is_open(Word& word, StrongAccess const& access, GlobalActor const& who) const;
   bool note(std::uint32_t site, void const* address, std::size_t bytes, GlobalActor const& who);

@@ -12,12 +12,7 @@ bool may_meet(GlobalSite const& one, GlobalSite const& other, Apart apart) {
   if (one.access == GlobalAccess::read && other.access == GlobalAccess::read) return true;
   if (!is_strong(one.instruction) || !is_strong(other.instruction))
     return one.access == GlobalAccess::atomic && other.access == GlobalAccess::atomic;
-  auto const reaches = [&](Scope scope) {
-    return apart == Apart::in_cta || scope == Scope::gpu || scope == Scope::sys ||
-           (apart == Apart::in_cluster && scope == Scope::cluster);
-  };
-  return one.strength.bytes == other.strength.bytes && reaches(one.strength.scope) &&
-         reaches(other.strength.scope);
+  return morally_strong(one.strength, other.strength, apart);
 }
 
 void GlobalShadow::Plane::clear() {

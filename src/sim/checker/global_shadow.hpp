@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "checker/causality.hpp"
+#include "checker/sites.hpp"
 #include "machine/global_memory.hpp"
+#include "machine/strength.hpp"
 #include "tegula/arch/scope.hpp"
 #include "tegula/arch/source_location.hpp"
 #include "values/instruction.hpp"
@@ -39,14 +41,6 @@ struct GlobalActor {
   int threads = 1024;                   ///< of a CTA
 };
 
-/// Of a strong access, what it takes for it to meet another one: PTX ISA, "Morally strong
-/// operations".
-struct Strength {
-  Scope scope = Scope::gpu;
-  int bytes = 0;
-  bool operator==(Strength const&) const = default;
-};
-
 /// An instruction on a source line, and who of the cluster executed it first. Of strong accesses of
 /// its CTA's scope each CTA has sites of its own.
 struct GlobalSite {
@@ -61,12 +55,12 @@ struct GlobalSite {
   std::uint32_t seen;
 };
 
-/// How far apart two threads are.
-enum class Apart : std::uint8_t { in_cta, in_cluster, beyond };
+inline Site as_site(GlobalSite const& site) {
+  return {site.where, site.instruction, site.strength, site.cta};
+}
 
 /// Whether two accesses of threads so far apart do not race whatever their order: two reads; two
-/// strong ones whose scopes include both threads, and that are of the same bytes, as they are where
-/// aligned ones of one size overlap; two atomics, one of them a reduction by the asynchronous
+/// strong ones that are morally strong; two atomics, one of them a reduction by the asynchronous
 /// proxy.
 bool may_meet(GlobalSite const& one, GlobalSite const& other, Apart apart);
 

@@ -141,18 +141,21 @@ void Checker::generic_race(Cta& cta, SharedAccess const& access, Conflict confli
   Culprit const self = cta.here(access.lane);
   std::string order = order_of_threads(cta, self, conflict, arrives);
   // A pair of lines is told of once, whichever came first where.
-  bool const reversed =
-      agents_.raced_reversed(site(access.instruction, access.where), conflict.site);
+  std::uint16_t const number = site(cta, access);
+  bool const reversed = agents_.raced_reversed(number, conflict.site);
+  Site const own = agents_.sites()[number];
+  std::string meeting = meeting_text(own, other, "Scope::cluster");
+  char const* const lacks =
+      meeting.empty() ? "nothing orders the two" : "the two do not meet as strong accesses";
+  if (!meeting.empty()) order = std::move(meeting);
   auto const race = [&](Site const& one, Culprit const& by, bool writes, Site const& two,
                         std::string const& whose, bool wrote, Opposite opposite) {
-    cta.report(
-        FindingKind::data_race, one.where, by, cta.buffer_name(address), place,
-        fmt::format("{} {} {}, which {} {} by {} ({}), and nothing orders the two",
-                    ptx_name(one.instruction), writes ? "writes" : "reads", place, whose,
-                    wrote ? "wrote" : "read", ptx_name(two.instruction), place_text(two.where)),
-        std::move(opposite));
+    cta.report(FindingKind::data_race, one.where, by, cta.buffer_name(address), place,
+               fmt::format("{} {} {}, which {} {} by {} ({}), and {}", ptx_name(one.instruction),
+                           writes ? "writes" : "reads", place, whose, wrote ? "wrote" : "read",
+                           ptx_name(two.instruction), place_text(two.where), lacks),
+               std::move(opposite));
   };
-  Site const own{access.where, access.instruction};
   if (reversed) {
     Culprit const by = culprit(conflict.agent);
     race(other, by, conflict.wrote, own, agents_.text(agent(cta, access.lane), by.cta),

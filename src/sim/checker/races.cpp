@@ -177,31 +177,46 @@ RaceShadow::Split RaceShadow::stamps_of(std::uint32_t word) const {
   return all;
 }
 
-/// Those who have met are all kept as readers: a write must come after each of them.
+/// Those who have met are all kept as readers: a write must come after each of them, and so must a
+/// strong access after those that it does not meet.
 bool RaceShadow::strong(int thread, std::uint32_t offset, std::uint32_t n, std::uint16_t site,
                         bool write, SiteTable const& sites, Conflict& conflict) {
-  auto const meets = [&](std::uint16_t other) { return is_strong(sites[other].instruction); };
+  auto const meets = [&](std::uint16_t other) { return may_meet(sites[site], sites[other]); };
   auto const known = [&](int agent, Time time, Readers::Reader const& reader) {
-    return meets(reader.site) || causality_.seen(thread, agent, time);
+    if (meets(reader.site)) return true;
+    Instruction const other = sites[reader.site].instruction;
+    bool const wrote = is_strong(other) && strong_writes(other);
+    return (!write && !wrote) ||
+           (wrote ? causality_.known(thread, agent, time) : causality_.seen(thread, agent, time));
   };
   // A byte's last writer that is not strong, below those that are.
   auto const plain = [&](std::uint32_t word, std::size_t byte, Stamp const& last) {
-    if (!meets(last.site)) return last;
+    if (!is_strong(sites[last.site].instruction)) return last;
     auto const under = under_.find(word);
     return under != under_.end() ? under->second[byte] : Stamp{};
   };
+  auto const comes_after = [&](Stamp const& stamp) {
+    return stamp.time == 0 || this->ordered(thread, stamp);
+  };
   bool ordered = each_word(offset, n, [&](std::uint32_t word, std::uint32_t bytes) {
-    if (under_.empty() && (writer_known(thread, word, bytes, conflict) || meets(conflict.site)))
+    bool const whole = writers_[word].agent != kSplit;
+    if (under_.empty() && whole &&
+        (writer_known(thread, word, bytes, conflict) || meets(conflict.site)))
       return true;
     Split const last = stamps_of(word);
     for (std::uint32_t b = 0; b < 4; ++b) {
-      Stamp const stamp = plain(word, b, last[b]);
-      if ((bytes >> b & 1) == 0 || stamp.time == 0 || this->ordered(thread, stamp)) continue;
+      if ((bytes >> b & 1) == 0) continue;
+      Stamp stamp = plain(word, b, last[b]);
+      if (comes_after(stamp)) stamp = last[b];
+      if (comes_after(stamp) || meets(stamp.site)) continue;
       conflict = {4 * word + b, stamp.agent, false, true, false, stamp.site, stamp.time};
       return false;
     }
     return true;
   });
+  ordered = ordered && each_piece(offset, n, [&](std::uint32_t piece, std::uint32_t bytes) {
+              return readers_.known(piece, bytes, thread, known, conflict);
+            });
   if (write) {
     each_word(offset, n, [&](std::uint32_t word, std::uint32_t) {
       Split last = stamps_of(word);
@@ -210,9 +225,6 @@ bool RaceShadow::strong(int thread, std::uint32_t offset, std::uint32_t n, std::
         under_[word] = last;
       return true;
     });
-    ordered = ordered && each_piece(offset, n, [&](std::uint32_t piece, std::uint32_t bytes) {
-                return readers_.known(piece, bytes, thread, known, conflict);
-              });
     set_writers(offset, n, {causality_.now(), static_cast<std::uint16_t>(thread), site});
   }
   note_use(thread, offset, n, site);

@@ -40,8 +40,8 @@ class RaceShadow {
                 Conflict& conflict);
   bool write_row(int warp, std::uint32_t offset, int const (&lane)[4], std::uint16_t site,
                  Conflict& conflict);
-  /// A thread reads n bytes, or changes them, by an instruction that may meet others that
-  /// are strong.
+  /// A thread reads n bytes, or changes them, by an instruction that may meet others that are
+  /// strong, where their scopes and sizes let them.
   bool strong(int thread, std::uint32_t offset, std::uint32_t n, std::uint16_t site, bool write,
               SiteTable const& sites, Conflict& conflict);
   /// As read, without holding it against the last writer: an mbarrier's use by a thread.

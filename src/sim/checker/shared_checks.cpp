@@ -80,9 +80,8 @@ void Checker::strong_shared_access(Cta& cta, SharedAccess const& access) {
   if (!races_) return;
   Conflict conflict;
   if (!own.shadow.strong(agent(cta, access.lane), access.address - kSharedBase,
-                         static_cast<std::uint32_t>(access.bytes),
-                         site(access.instruction, access.where), strong_writes(access.instruction),
-                         agents_.sites(), conflict) &&
+                         static_cast<std::uint32_t>(access.bytes), site(cta, access),
+                         strong_writes(access.instruction), agents_.sites(), conflict) &&
       right)
     generic_race(cta, access, conflict);
 }

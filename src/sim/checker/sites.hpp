@@ -3,41 +3,58 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "checker/causality.hpp"
+#include "machine/strength.hpp"
 #include "tegula/arch/source_location.hpp"
 #include "values/instruction.hpp"
 
 /// Who accessed memory, when, and by what instruction on which line.
 namespace tegula::sim {
 
-/// An instruction on a source line.
+/// An instruction on a source line; of a strong one also its strength, and the rank of the CTA that
+/// executes it.
 struct Site {
   SourceLocation where;
   Instruction instruction = Instruction::none;
+  Strength strength = {};
+  int cta = 0;
 };
+
+/// Whether accesses at the two sites are both strong, and do not race whatever their order.
+inline bool may_meet(Site const& one, Site const& other) {
+  return is_strong(one.instruction) && is_strong(other.instruction) &&
+         morally_strong(one.strength, other.strength,
+                        one.cta == other.cta ? Apart::in_cta : Apart::in_cluster);
+}
+
+/// What would let two strong accesses meet that do not: `wide`, a wider scope, or one size. Empty
+/// where one of them is not strong.
+std::string meeting_text(Site const& one, Site const& other, char const* wide);
 
 /// Sites by number, which fits into a stamp.
 class SiteTable {
  public:
   SiteTable();
-  std::uint16_t number(Instruction instruction, SourceLocation where) {
+  std::uint16_t number(Instruction instruction, SourceLocation where, Strength strength = {},
+                       int cta = 0) {
     std::size_t const slot =
         (static_cast<std::size_t>(where.line) * 64 + static_cast<std::size_t>(instruction)) %
         recent_.size();
     std::uint16_t const recent = recent_[slot];
     Site const& site = sites_[recent];
     if (site.where.line == where.line && site.instruction == instruction &&
-        site.where.file == where.file) [[likely]]
+        site.where.file == where.file && site.strength == strength && site.cta == cta) [[likely]]
       return recent;
-    return recent_[slot] = find(instruction, where);
+    return recent_[slot] = find({where, instruction, strength, cta});
   }
   Site const& operator[](std::uint16_t number) const { return sites_[number]; }
 
  private:
-  std::uint16_t find(Instruction instruction, SourceLocation where);
+  std::uint16_t find(Site const& site);
 
   std::vector<Site> sites_;
   std::unordered_multimap<std::uint64_t, std::uint16_t> numbers_;

@@ -247,7 +247,7 @@ void Explorer::go(Pending& pending) {
     }
   }
   if (what.kind == Kind::mbarrier_test || what.kind == Kind::load || what.kind == Kind::peer_load ||
-      what.kind == Kind::atomic) {
+      (what.kind == Kind::atomic && !what.blind)) {
     did_[step.process] = {what.kind, what.cta, what.address, pending.seen};
     if (what.kind == Kind::mbarrier_test &&
         can_go(Pending{

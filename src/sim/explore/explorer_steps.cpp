@@ -148,7 +148,8 @@ void Explorer::before(Visible const& what) {
     dependence_.access(id, step.bytes);
     return;
   }
-  if (what.kind == Kind::load || what.kind == Kind::atomic || what.kind == Kind::peer_load) {
+  if (what.kind == Kind::load || what.kind == Kind::peer_load ||
+      (what.kind == Kind::atomic && !what.blind)) {
     void const* const memory =
         what.cta < 0 ? reinterpret_cast<void const*>(static_cast<std::uintptr_t>(what.address))
                      : nullptr;

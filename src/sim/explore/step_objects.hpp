@@ -20,11 +20,11 @@ inline std::uint64_t refusal_key(int place) {
   return kLaunches + 1 + static_cast<std::uint64_t>(place);
 }
 
-/// What memory holds, of at most 8 bytes.
+/// What memory holds, of at most 16 bytes: up to 8 as they are, of more a hash.
 inline std::uint64_t value_at(void const* memory, std::int64_t bytes) {
-  std::uint64_t value = 0;
-  std::memcpy(&value, memory, static_cast<std::size_t>(std::min<std::int64_t>(bytes, 8)));
-  return value;
+  std::uint64_t words[2] = {};
+  std::memcpy(words, memory, static_cast<std::size_t>(std::min<std::int64_t>(bytes, 16)));
+  return words[0] ^ words[1] * 0x9e3779b97f4a7c15ull;
 }
 
 }  // namespace tegula::sim

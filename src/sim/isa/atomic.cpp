@@ -1,7 +1,10 @@
+#include <fmt/format.h>
+
 #include <cstring>
 
 #include "isa/combine.hpp"
 #include "isa/perform.hpp"
+#include "tegula/sim/generation.hpp"
 
 /// Atomics, and strong loads and stores, of global and of shared memory: PTX ISA, atom, red, and ld
 /// and st with .relaxed, .acquire and .release.
@@ -11,43 +14,22 @@ namespace {
 
 /// The instruction of a strong load, or store.
 Instruction load_of(MemoryOrder order) {
-  return order == MemoryOrder::acquire ? Instruction::ld_acquire : Instruction::ld_relaxed;
+  return acquires(order) ? Instruction::ld_acquire : Instruction::ld_relaxed;
 }
 Instruction store_of(MemoryOrder order) {
-  return order == MemoryOrder::release ? Instruction::st_release : Instruction::st_relaxed;
-}
-
-/// Performs an atomic on the word, and returns what was there.
-std::uint64_t change(Cta& cta, AtomicOp op, AtomicType type, void* word, StrongAccess access,
-                     std::uint64_t value, std::uint64_t expected) {
-  if (word == nullptr) return ~std::uint64_t{0};
-  access.instruction = access.shared ? Instruction::atom_shared : Instruction::atom;
-  access.address = word;
-  access.bytes = bytes_of(type);
-  access.reads = true;
-  std::uint64_t const old = load_word(word, type);
-  std::uint64_t const result = combined(op, type, old, value, expected);
-  access.writes = op != AtomicOp::compare_and_swap || old == expected;
-  if (cta.checking()) cta.observers().strong_access_performed(cta, access);
-  if (result == old) {
-    cta.cluster().watch_read(access.address, access.shared, access.where);
-  } else {
-    store_word(word, type, result);
-    cta.cluster().progressed();
-  }
-  return old;
+  return releases(order) ? Instruction::st_release : Instruction::st_relaxed;
 }
 
 /// Shared memory that a strong access reaches, its own or a peer's; null, after a finding, where it
 /// must not be performed.
-void* reached(Cta& cta, Instruction instruction, std::uint32_t address, int bytes, Scope scope,
-              bool writes, SourceLocation where) {
+void* reached(Cta& cta, Instruction instruction, std::uint32_t address, int bytes,
+              Strength strength, bool writes, SourceLocation where) {
   cta.note(instruction, where, {bytes, address & kLocalMask});
-  if (scope == Scope::cta) cta.own_address(instruction, address, where);
+  if (strength.scope == Scope::cta) cta.own_address(instruction, address, where);
   Cta* const peer = cta.target(instruction, address, where);
   if (peer == nullptr) return nullptr;
   int const lane = cta.current_thread().lane;
-  return peer->shared_access(instruction, address, bytes, writes, where, lane)
+  return peer->shared_access(instruction, address, bytes, writes, where, lane, strength)
              ? peer->shared().at(address)
              : nullptr;
 }
@@ -86,32 +68,106 @@ void store(Cta& cta, void* address, void const* value, StrongAccess access) {
   std::memcpy(address, value, static_cast<std::size_t>(access.bytes));
 }
 
-/// What is stored, kept for later.
-struct Word {
-  explicit Word(void const* value, int bytes) {
+/// What is stored or combined, kept for later.
+struct Kept {
+  Kept(void const* value, int n) : bytes(n) {
     std::memcpy(bits, value, static_cast<std::size_t>(bytes));
   }
-  unsigned char bits[8];
+  int bytes;
+  unsigned char bits[16];
 };
+
+/// Fails where the machine's generation lacks the atomic.
+void check_generation(Cta& cta, Instruction instruction, AtomicSpec const& spec,
+                      SourceLocation where) {
+  int const has = spec_of(cta.generation()).compute_capability, needs = compute_capability(spec);
+  if (has >= needs) return;
+  std::string what = to_string(spec.type);
+  if (spec.elements > 1) what = fmt::format("{} elements of {}", spec.elements, what);
+  cta.fail(
+      FindingKind::invalid_operand, where, cta.here(),
+      fmt::format("{} of {} at the scope of the {} is an instruction of sm_{}, and the machine "
+                  "an sm_{}",
+                  ptx_name(instruction), what,
+                  spec.scope == Scope::cta       ? "CTA"
+                  : spec.scope == Scope::cluster ? "cluster"
+                  : spec.scope == Scope::gpu     ? "GPU"
+                                                 : "system",
+                  needs, has));
+}
+
+/// Performs an atomic on its elements, each by itself. PTX leaves open in which order.
+void change(Cta& cta, AtomicSpec const& spec, void* place, Kept const& value, void const* expected,
+            void* old, StrongAccess access) {
+  if (place == nullptr) {
+    if (old != nullptr) std::memset(old, 0xff, static_cast<std::size_t>(value.bytes));
+    return;
+  }
+  int const bytes = bytes_of(spec.type);
+  access.bytes = bytes;
+  access.shared = spec.shared;
+  access.scope = spec.scope;
+  access.reads = spec.returns;
+  access.modifies = true;
+  for (int i = 0; i < spec.elements; ++i) {
+    int const at = i * bytes;
+    auto* const word = static_cast<unsigned char*>(place) + at;
+    AtomicBits const there = load_word(word, spec.type);
+    AtomicBits const wanted = expected != nullptr ? load_word(expected, spec.type) : AtomicBits{};
+    AtomicBits const result = combined(spec.op, spec.type, there,
+                                       load_word(value.bits + at, spec.type), wanted, !spec.shared);
+    access.address = word;
+    access.writes = spec.op != AtomicOp::compare_and_swap || there == wanted;
+    if (cta.checking()) cta.observers().strong_access_performed(cta, access);
+    // A red learns nothing, and so polls nothing.
+    if (result == there && spec.returns) {
+      cta.cluster().watch_read(word, spec.shared, access.where);
+    } else {
+      store_word(word, spec.type, result);
+      cta.cluster().progressed();
+    }
+    if (old != nullptr) store_word(static_cast<unsigned char*>(old) + at, spec.type, there);
+  }
+}
+
+void* reached(Cta& cta, Instruction instruction, AtomicSpec const& spec, void* address,
+              SourceLocation where) {
+  return reached(cta, instruction, address, bytes_of(spec), GlobalAccess::atomic, where);
+}
+void* reached(Cta& cta, Instruction instruction, AtomicSpec const& spec, std::uint32_t address,
+              SourceLocation where) {
+  return reached(cta, instruction, address, bytes_of(spec), {spec.scope, bytes_of(spec.type)}, true,
+                 where);
+}
+
+/// An atomic at an address of global or of shared memory.
+template <class Address>
+void perform_atomic(AtomicSpec const& spec, Address address, void const* value,
+                    void const* expected, void* old, SourceLocation where) {
+  Instruction const instruction = spec.returns
+                                      ? spec.shared ? Instruction::atom_shared : Instruction::atom
+                                  : spec.shared ? Instruction::red_shared
+                                                : Instruction::red;
+  Mutation const without = spec.order == MemoryOrder::relaxed ? Mutation::weakened : Mutation::none;
+  auto const body = [=, kept = Kept(value, bytes_of(spec))](Cta& cta, Mutation m) {
+    check_generation(cta, instruction, spec, where);
+    void* const place = reached(cta, instruction, spec, address, where);
+    MemoryOrder const order = m == Mutation::weakened ? MemoryOrder::relaxed : spec.order;
+    change(cta, spec, place, kept, expected, old,
+           {.instruction = instruction, .order = order, .where = where});
+  };
+  perform(instruction, where, without, body);
+}
 
 }  // namespace
 
-std::uint64_t atomic(AtomicOp op, AtomicType type, void* address, std::uint64_t value,
-                     std::uint64_t expected, SourceLocation where) {
-  Cta& cta = current_cta();
-  int const bytes = bytes_of(type);
-  void* const word = reached(cta, Instruction::atom, address, bytes, GlobalAccess::atomic, where);
-  return change(cta, op, type, word, {.scope = Scope::gpu, .where = where}, value, expected);
+void atomic(AtomicSpec const& spec, void* address, void const* value, void const* expected,
+            void* old, SourceLocation where) {
+  perform_atomic(spec, address, value, expected, old, where);
 }
-
-std::uint64_t atomic_shared(AtomicOp op, AtomicType type, std::uint32_t address,
-                            std::uint64_t value, std::uint64_t expected, Scope scope,
-                            SourceLocation where) {
-  Cta& cta = current_cta();
-  int const bytes = bytes_of(type);
-  void* const word = reached(cta, Instruction::atom_shared, address, bytes, scope, true, where);
-  return change(cta, op, type, word, {.shared = true, .scope = scope, .where = where}, value,
-                expected);
+void atomic(AtomicSpec const& spec, std::uint32_t address, void const* value, void const* expected,
+            void* old, SourceLocation where) {
+  perform_atomic(spec, address, value, expected, old, where);
 }
 
 void ld_global_ordered(void* value, void const* address, int bytes, MemoryOrder order, Scope scope,
@@ -126,14 +182,15 @@ void ld_shared_ordered(void* value, std::uint32_t address, int bytes, MemoryOrde
                        Scope scope, SourceLocation where) {
   Cta& cta = current_cta();
   if (mutation_of(load_of(order), where) == Mutation::weakened) order = MemoryOrder::relaxed;
-  void* const word = reached(cta, load_of(order), address, bytes, scope, false, where);
+  void* const word =
+      reached(cta, load_of(order), address, bytes, Strength{scope, bytes}, false, where);
   load(cta, value, word,
        {.bytes = bytes, .shared = true, .order = order, .scope = scope, .where = where});
 }
 
 void st_global_ordered(void* address, void const* value, int bytes, MemoryOrder order, Scope scope,
                        SourceLocation where) {
-  perform(store_of(order), where, [=, kept = Word(value, bytes)](Cta& cta, Mutation m) {
+  perform(store_of(order), where, [=, kept = Kept(value, bytes)](Cta& cta, Mutation m) {
     MemoryOrder const as = m == Mutation::weakened ? MemoryOrder::relaxed : order;
     void* const word = reached(cta, store_of(as), address, bytes, GlobalAccess::atomic, where);
     store(cta, word, kept.bits, {.bytes = bytes, .order = as, .scope = scope, .where = where});
@@ -142,9 +199,10 @@ void st_global_ordered(void* address, void const* value, int bytes, MemoryOrder 
 
 void st_shared_ordered(std::uint32_t address, void const* value, int bytes, MemoryOrder order,
                        Scope scope, SourceLocation where) {
-  perform(store_of(order), where, [=, kept = Word(value, bytes)](Cta& cta, Mutation m) {
+  perform(store_of(order), where, [=, kept = Kept(value, bytes)](Cta& cta, Mutation m) {
     MemoryOrder const as = m == Mutation::weakened ? MemoryOrder::relaxed : order;
-    void* const word = reached(cta, store_of(as), address, bytes, scope, true, where);
+    void* const word =
+        reached(cta, store_of(as), address, bytes, Strength{scope, bytes}, true, where);
     store(cta, word, kept.bits,
           {.bytes = bytes, .shared = true, .order = as, .scope = scope, .where = where});
   });

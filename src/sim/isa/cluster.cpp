@@ -46,7 +46,7 @@ class AsyncReduction final : public InFlight {
   void land(Cluster& cluster) override {
     SharedRange const& to = writes[0];
     void* const there = cluster.cta(to.cta).shared().at(to.address);
-    store_word(there, type_, combined(op_, type_, load_word(there, type_), value_, 0));
+    store_word(there, type_, combined(op_, type_, load_word(there, type_), {value_}));
   }
 
  private:

@@ -1,47 +1,20 @@
 #include "isa/tma_reduction.hpp"
 
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
-#include <type_traits>
 
-#include "tegula/numeric/bfloat16.hpp"
-#include "tegula/numeric/half.hpp"
+#include "isa/combine.hpp"
 
 namespace tegula::sim {
 
 namespace {
 
-template <class T>
-constexpr bool is_short_float = std::is_same_v<T, half> || std::is_same_v<T, bfloat16>;
-
-template <class T> T sum(T a, T b) {
-  if constexpr (std::is_same_v<T, float>) {
-    float const result = a + b;
-    return std::isnan(result) ? std::bit_cast<float>(0x7fffffffu) : result;
-  } else if constexpr (is_short_float<T>) {
-    // binary32 has more than twice the digits and two more: rounding twice is rounding once.
-    return from_float<T>(to_float(a) + to_float(b));
-  } else if constexpr (std::is_integral_v<T>) {
-    using Unsigned = std::make_unsigned_t<T>;
-    return static_cast<T>(static_cast<Unsigned>(a) + static_cast<Unsigned>(b));
-  } else {
-    static_assert(std::is_same_v<T, double>);
-    // A NaN stays as it is, a signalling one too; of two, shared memory's (H100). Assumed: that of
-    // inf - inf.
-    if (std::isnan(b)) return b;
-    if (std::isnan(a)) return a;
-    double const result = a + b;
-    return std::isnan(result) ? std::bit_cast<double>(std::uint64_t{0xfff8} << 48) : result;
-  }
-}
-
 /// The lesser of two, or the greater. Of floating-point values: a number rather than a NaN, and -0
 /// < +0.
 template <class T> T extreme(T a, T b, bool greater) {
-  if constexpr (is_short_float<T>) {
+  if constexpr (is_short_float_type<T>) {
     float const x = to_float(a), y = to_float(b);
     if (std::isnan(x) && std::isnan(y))
       return from_float<T>(std::numeric_limits<float>::quiet_NaN());

@@ -259,9 +259,10 @@ class Cta {
   Observers& observers() const;
 
   /// One lane accesses this CTA's shared memory: holds its operands to what any launch asks, and
-  /// tells the observers. False where the access must not be performed.
+  /// tells the observers. False where the access must not be performed. `strength`: of one that
+  /// is strong.
   bool shared_access(Instruction instruction, std::uint32_t address, int bytes, bool write,
-                     SourceLocation where, int lane);
+                     SourceLocation where, int lane, Strength strength = {});
   /// Likewise for a row of an 8 x 8 matrix, 16 bytes whose address the lane gives and that
   /// others hold.
   bool shared_matrix_row(Instruction instruction, std::uint32_t address, bool write, bool transpose,

@@ -37,10 +37,13 @@ std::string Cta::outside_place(void const* address) {
 /// As shared_access, for global memory.
 bool Cta::global_access(Instruction instruction, void const* address, int bytes,
                         GlobalAccess access, SourceLocation where, int alignment) {
-  cluster_.before({is_strong(instruction)          ? Visible::Kind::atomic
-                   : access == GlobalAccess::write ? Visible::Kind::store
-                                                   : Visible::Kind::load,
-                   -1, reinterpret_cast<std::uintptr_t>(address), bytes});
+  cluster_.before({.kind = is_strong(instruction)          ? Visible::Kind::atomic
+                           : access == GlobalAccess::write ? Visible::Kind::store
+                                                           : Visible::Kind::load,
+                   .cta = -1,
+                   .address = reinterpret_cast<std::uintptr_t>(address),
+                   .amount = bytes,
+                   .blind = is_strong(instruction) && !strong_learns(instruction)});
   std::size_t const n = static_cast<std::size_t>(bytes);
   Allocation* const memory = allocation(address);
   if (memory == nullptr || !memory->contains(address, n)) [[unlikely]] {

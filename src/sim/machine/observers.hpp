@@ -5,6 +5,7 @@
 #include <string>
 
 #include "machine/global_memory.hpp"
+#include "machine/strength.hpp"
 #include "machine/visible.hpp"
 #include "report/who.hpp"
 #include "tegula/arch/scope.hpp"
@@ -47,6 +48,7 @@ struct SharedAccess {
   bool write;
   SourceLocation where;
   int lane;
+  Strength strength = {};  ///< of a strong one
 };
 
 /// What the current thread does to global memory, at an offset in an allocation.
@@ -66,8 +68,10 @@ struct StrongAccess {
   void const* address = nullptr;  ///< of memory of the host
   int bytes = 0;
   bool shared = false;  ///< it is shared memory
-  bool reads = false;
+  bool reads = false;   ///< its thread learns what was there; not so a red
   bool writes = false;  ///< not so a compare-and-swap that fails
+  /// what it writes goes on from what was there: an atomic that reads and writes at a stroke
+  bool modifies = false;
   MemoryOrder order = MemoryOrder::relaxed;
   Scope scope = Scope::gpu;
   SourceLocation where;

@@ -73,7 +73,7 @@ bool Cta::in_bounds(Instruction instruction, std::uint32_t address, int bytes, S
 }
 
 bool Cta::shared_access(Instruction instruction, std::uint32_t address, int bytes, bool write,
-                        SourceLocation where, int lane) {
+                        SourceLocation where, int lane, Strength strength) {
   cluster_.before(
       {.kind = is_strong(instruction) ? Visible::Kind::atomic
                : write                ? Visible::Kind::store
@@ -81,13 +81,14 @@ bool Cta::shared_access(Instruction instruction, std::uint32_t address, int byte
        .cta = rank_,
        .address = address,
        .amount = bytes,
-       .of_warp = instruction == Instruction::ldmatrix || instruction == Instruction::stmatrix});
+       .of_warp = instruction == Instruction::ldmatrix || instruction == Instruction::stmatrix,
+       .blind = is_strong(instruction) && !strong_learns(instruction)});
   std::uint32_t const n = static_cast<std::uint32_t>(bytes);
   if (address % n != 0 || !shared_.contains(address, n)) [[unlikely]] {
     if (!in_bounds(instruction, address, bytes, where, lane)) return false;
   }
   if (!check_) return true;
-  observers().shared_accessed(*this, {instruction, address, bytes, write, where, lane});
+  observers().shared_accessed(*this, {instruction, address, bytes, write, where, lane, strength});
   return true;
 }
 

@@ -40,7 +40,8 @@ struct Visible {
   InFlightGroups* groups = nullptr;  ///< that are waited for
   int group = -1;                    ///< the warpgroup that does it; -1: the warp or thread
   bool of_warp = false;              ///< an access of the whole warp
-  int arrivals = 0;  ///< at an mbarrier; negative: so many more that its phase lacks
+  bool blind = false;  ///< an atomic whose thread does not learn what was there: it polls nothing
+  int arrivals = 0;    ///< at an mbarrier; negative: so many more that its phase lacks
 };
 
 }  // namespace tegula::sim

@@ -16,6 +16,8 @@ enum class Instruction : std::uint8_t {
   st_global,
   atom,
   atom_shared,
+  red,
+  red_shared,
   ld_acquire,
   ld_relaxed,
   st_release,
@@ -131,8 +133,22 @@ inline constexpr InstructionRow kInstructions[] = {
     {.instruction = Instruction::ld_global, .name = "ld.global", .charge = Charge::access},
     {.instruction = Instruction::ld_global_nc, .name = "ld.global.nc", .charge = Charge::access},
     {.instruction = Instruction::st_global, .name = "st.global", .charge = Charge::access},
-    {.instruction = Instruction::atom, .name = "atom", .charge = Charge::access},
-    {.instruction = Instruction::atom_shared, .name = "atom.shared", .charge = Charge::access},
+    {.instruction = Instruction::atom,
+     .name = "atom",
+     .mutations = {Operation::atom, Mutation::weakened},
+     .charge = Charge::access},
+    {.instruction = Instruction::atom_shared,
+     .name = "atom.shared",
+     .mutations = {Operation::atom, Mutation::weakened},
+     .charge = Charge::access},
+    {.instruction = Instruction::red,
+     .name = "red",
+     .mutations = {Operation::red, detail::kOrdered},
+     .charge = Charge::access},
+    {.instruction = Instruction::red_shared,
+     .name = "red.shared",
+     .mutations = {Operation::red, detail::kOrdered},
+     .charge = Charge::access},
     {.instruction = Instruction::ld_acquire,
      .name = "ld.acquire",
      .mutations = {Operation::ld_acquire, Mutation::weakened},
@@ -364,6 +380,8 @@ constexpr bool is_strong(Instruction instruction) {
   switch (instruction) {
     case Instruction::atom:
     case Instruction::atom_shared:
+    case Instruction::red:
+    case Instruction::red_shared:
     case Instruction::red_async:
     case Instruction::ld_acquire:
     case Instruction::ld_relaxed:
@@ -374,12 +392,17 @@ constexpr bool is_strong(Instruction instruction) {
       return false;
   }
 }
-/// Of those, whether it reads, and whether it writes.
+/// Of those, whether it reads what is there (a red, too), and whether it writes.
 constexpr bool strong_reads(Instruction instruction) {
   return instruction != Instruction::st_release && instruction != Instruction::st_relaxed;
 }
 constexpr bool strong_writes(Instruction instruction) {
   return instruction != Instruction::ld_acquire && instruction != Instruction::ld_relaxed;
+}
+/// Whether its thread learns what was there.
+constexpr bool strong_learns(Instruction instruction) {
+  return strong_reads(instruction) && instruction != Instruction::red &&
+         instruction != Instruction::red_shared && instruction != Instruction::red_async;
 }
 
 /// Whether a tcgen05.commit after it says when it is over.

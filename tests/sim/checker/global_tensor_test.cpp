@@ -11,6 +11,7 @@
 #include "tegula/arch/cluster.hpp"
 #include "tegula/arch/fence.hpp"
 #include "tegula/arch/mbarrier.hpp"
+#include "tegula/arch/reduction.hpp"
 #include "tegula/arch/tma.hpp"
 #include "tegula/layout/layout.hpp"
 #include "tegula/layout/literal.hpp"

@@ -11,6 +11,7 @@
 #include "tegula/arch/fence.hpp"
 #include "tegula/arch/mbarrier.hpp"
 #include "tegula/arch/ordered_access.hpp"
+#include "tegula/arch/reduction.hpp"
 #include "tegula/arch/tma.hpp"
 
 namespace tegula {

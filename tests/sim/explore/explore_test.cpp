@@ -11,6 +11,8 @@
 #include "tegula/arch/cluster.hpp"
 #include "tegula/arch/fence.hpp"
 #include "tegula/arch/mbarrier.hpp"
+#include "tegula/arch/ordered_access.hpp"
+#include "tegula/arch/reduction.hpp"
 #include "tegula/arch/tma.hpp"
 
 /// Explorations: how many orders small kernels have, that each is covered once, and what only
@@ -60,6 +62,25 @@ template <class Kernel> void expect_orders(std::int64_t orders, bool against_all
 }
 
 std::uint32_t* word(char* buffer, int i) { return reinterpret_cast<std::uint32_t*>(buffer) + i; }
+
+/// Two threads write the same again and again, by a store or by a reduction: that is no polling.
+template <bool Stores> struct Repeats : Broken {
+  void operator()(Params const& p, SharedStorage&) const {
+    if (thread_idx() >= 2) return;
+    for (int i = 0; i < 3; ++i) {
+      if constexpr (Stores) {
+        st_global_relaxed<Scope::gpu>(word(p.in, 0), 1u);
+      } else {
+        red_or(word(p.in, 0), 1u);
+      }
+    }
+  }
+};
+
+TEST(Explore, WhoWritesTheSameAgainPollsNothing) {
+  expect_orders<Repeats<true>>(20);  // 6 over 3
+  expect_orders<Repeats<false>>(20);
+}
 
 /// `Threads` threads add `Times` times each: to the same word, or each to its own.
 template <int Threads, int Times, bool Same> struct Adds : Broken {

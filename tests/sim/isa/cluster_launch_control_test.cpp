@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "schedules.hpp"
-#include "tegula/arch/atomic.hpp"
 #include "tegula/arch/barrier.hpp"
 #include "tegula/arch/cluster.hpp"
 #include "tegula/arch/mbarrier.hpp"
+#include "tegula/arch/reduction.hpp"
 #include "tegula/arch/special_registers.hpp"
 #include "tegula/pipeline/launched_tiles.hpp"
 #include "tegula/sim/explore.hpp"

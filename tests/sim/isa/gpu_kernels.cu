@@ -1,6 +1,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "atomic_kernels.hpp"
 #include "gpu_kernels.hpp"
 #include "hopper_kernels.hpp"
 #include "instruction_kernels.hpp"
@@ -104,6 +105,10 @@ std::vector<std::uint32_t> run_hopper_on_gpu(int index, std::vector<std::uint32_
 std::vector<std::uint32_t> run_synchronisation_on_gpu(int index,
                                                       std::vector<std::uint32_t> const& in) {
   return run_one_of(index, in, synchronisation_kernels::AllKernels{});
+}
+
+std::vector<std::uint32_t> run_atomic_on_gpu(int index, std::vector<std::uint32_t> const& in) {
+  return run_one_of(index, in, atomic_kernels::AllKernels{});
 }
 
 std::vector<std::uint32_t> run_wgmma_on_gpu(int index, std::vector<std::uint32_t> const& in) {

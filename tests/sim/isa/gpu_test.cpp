@@ -43,6 +43,11 @@ TEST(Gpu, EverySynchronisationKernelGivesTheSimulatedMachinesBits) {
   compare_all(all_synchronisation_kernels(), run_synchronisation_on_gpu);
 }
 
+TEST(Gpu, EveryAtomicKernelGivesTheSimulatedMachinesBits) {
+  if (!has_hopper_gpu()) GTEST_SKIP() << "no GPU of compute capability 9.x";
+  compare_all(all_atomic_kernels(), run_atomic_on_gpu);
+}
+
 TEST(Gpu, EveryWgmmaKernelGivesTheSimulatedMachinesBits) {
   if (!has_hopper_gpu()) GTEST_SKIP() << "no GPU that executes the instructions of sm_90a";
   int index = 0;

@@ -25,6 +25,9 @@ std::vector<std::uint32_t> run_hopper_on_gpu(int index, std::vector<std::uint32_
 std::vector<std::uint32_t> run_synchronisation_on_gpu(int index,
                                                       std::vector<std::uint32_t> const& in);
 
+/// As run_on_gpu, of atomic_kernels::AllKernels.
+std::vector<std::uint32_t> run_atomic_on_gpu(int index, std::vector<std::uint32_t> const& in);
+
 /// As run_on_gpu, of wgmma_kernels::AllKernels.
 std::vector<std::uint32_t> run_wgmma_on_gpu(int index, std::vector<std::uint32_t> const& in);
 

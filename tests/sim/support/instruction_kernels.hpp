@@ -11,6 +11,7 @@
 #include "tegula/arch/ldmatrix.hpp"
 #include "tegula/arch/math.hpp"
 #include "tegula/arch/mma_sync.hpp"
+#include "tegula/arch/reduction.hpp"
 #include "tegula/arch/shared.hpp"
 #include "tegula/arch/special_registers.hpp"
 #include "tegula/arch/warp.hpp"

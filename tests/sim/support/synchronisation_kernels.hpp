@@ -3,8 +3,10 @@
 #include <cstdint>
 
 #include "hopper_kernels.hpp"
+#include "tegula/arch/atomic.hpp"
 #include "tegula/arch/nanosleep.hpp"
 #include "tegula/arch/ordered_access.hpp"
+#include "tegula/arch/reduction.hpp"
 #include "tegula/arch/tma.hpp"
 
 /// One tiny kernel for each way to synchronise that hopper_kernels.hpp has not: arrivals with a

@@ -1,5 +1,6 @@
 #include "word_kernels.hpp"
 
+#include "atomic_kernels.hpp"
 #include "hopper_kernels.hpp"
 #include "run_kernel.hpp"
 #include "synchronisation_kernels.hpp"
@@ -36,6 +37,11 @@ std::vector<WordKernel> const& all_vocabulary_kernels() {
 
 std::vector<WordKernel> const& all_synchronisation_kernels() {
   static std::vector<WordKernel> const all = word_kernels(synchronisation_kernels::AllKernels{});
+  return all;
+}
+
+std::vector<WordKernel> const& all_atomic_kernels() {
+  static std::vector<WordKernel> const all = word_kernels(atomic_kernels::AllKernels{});
   return all;
 }
 
