@@ -110,6 +110,7 @@
 #include "09_global_memory/read_only_path.hpp"
 #include "09_global_memory/scope_too_small.hpp"
 #include "09_global_memory/started_early.hpp"
+#include "09_global_memory/ticket_without_order.hpp"
 #include "09_global_memory/two_ctas.hpp"
 #include "09_global_memory/unlocked_without_fence.hpp"
 #include "09_global_memory/warps_of_one_cta.hpp"
@@ -233,8 +234,8 @@ std::vector<Chapter> const& chapters() {
       {"09_global_memory",
        "Global memory",
        {exhibit<two_ctas>(), exhibit<flag_without_fence>(), exhibit<fence_on_one_side>(),
-        exhibit<unlocked_without_fence>(), exhibit<scope_too_small>(),
-        exhibit<barrier_before_flag>(), exhibit<warps_of_one_cta>(),
+        exhibit<ticket_without_order>(), exhibit<unlocked_without_fence>(),
+        exhibit<scope_too_small>(), exhibit<barrier_before_flag>(), exhibit<warps_of_one_cta>(),
         exhibit<loaded_without_fence>(), exhibit<read_only_path>(), exhibit<not_cooperative>(),
         exhibit<started_early>()}},
       {"10_schedules",

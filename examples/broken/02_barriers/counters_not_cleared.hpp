@@ -25,7 +25,7 @@ struct counters_not_cleared : Kernel<64> {
 
 // Report:
 //   02_barriers/counters_not_cleared.hpp:22: kernel counters_not_cleared, CTA (0, 0, 0), warp 1,
-//     lane 0: data_race: atom.shared writes element 4 of counter, which warp 0 lane 4 wrote by
+//     lane 0: data_race: red.shared writes element 4 of counter, which warp 0 lane 4 wrote by
 //     st.shared (02_barriers/counters_not_cleared.hpp:20), and nothing orders the two: a cta::sync
 //     between them, or an arrival on an mbarrier and a wait for it, would order them (57 times in
 //     all)

@@ -26,7 +26,7 @@ struct elected_in_each_warp : Kernel<96> {
 // Report:
 //   05_mbarriers/elected_in_each_warp.hpp:18: kernel elected_in_each_warp, CTA (0, 0, 0), warp 1,
 //     lane 0: mbarrier_misuse: mbarrier.arrive.expect_tx on element 0 of full, which has had the
-//     one arrival of a phase that its init (broken/kernel.hpp:76) says (it waits for 2048 bytes):
+//     one arrival of a phase that its init (broken/kernel.hpp:77) says (it waits for 2048 bytes):
 //     its count is too small, or this arrival is one too many
 //   05_mbarriers/elected_in_each_warp.hpp:19: kernel elected_in_each_warp, CTA (0, 0, 0), warp 1,
 //     lane 0: async_overwrite: cp.async.bulk.tensor writes row 0, column 0 of stage 0 of tile while

@@ -31,7 +31,7 @@ struct phases_restart : Kernel<64> {
 // Report:
 //   05_mbarriers/phases_restart.hpp:20: kernel phases_restart, CTA (0, 0, 0), warp 0, lane 0:
 //     mbarrier_misuse: mbarrier.arrive.expect_tx on element 0 of full, which has had the one
-//     arrival of a phase that its init (broken/kernel.hpp:76) says (it waits for 2048 bytes): its
+//     arrival of a phase that its init (broken/kernel.hpp:77) says (it waits for 2048 bytes): its
 //     count is too small, or this arrival is one too many
 //   05_mbarriers/phases_restart.hpp:21: kernel phases_restart, CTA (0, 0, 0), warp 0, lane 0:
 //     async_overwrite: cp.async.bulk.tensor writes row 0, column 0 of stage 0 of tile while a

@@ -52,7 +52,7 @@ struct parity_of_the_ring : Kernel<64> {
 //     1 lane 19 before the read would order them (2 times in all)
 //   03_tma/parity_of_the_ring.hpp:27: kernel parity_of_the_ring, CTA (0, 0, 0), warp 0, lane 0:
 //     mbarrier_misuse: mbarrier.arrive.expect_tx on element 0 of full, which has had the one
-//     arrival of a phase that its init (broken/kernel.hpp:76) says (it waits for 2048 bytes): its
+//     arrival of a phase that its init (broken/kernel.hpp:77) says (it waits for 2048 bytes): its
 //     count is too small, or this arrival is one too many
 //   03_tma/parity_of_the_ring.hpp:28: kernel parity_of_the_ring, CTA (0, 0, 0), warp 0, lane 0:
 //     exited_cta: the CTA exits while a cp.async.bulk.tensor into its shared memory, from row 0,

@@ -52,7 +52,7 @@ struct polls_the_first_barrier : Kernel<64> {
 //     all)
 //   03_tma/polls_the_first_barrier.hpp:28: kernel polls_the_first_barrier, CTA (0, 0, 0), warp 0,
 //     lane 0: mbarrier_misuse: mbarrier.arrive.expect_tx on element 1 of full, which has had the
-//     one arrival of a phase that its init (broken/kernel.hpp:76) says (it waits for 2048 bytes):
+//     one arrival of a phase that its init (broken/kernel.hpp:77) says (it waits for 2048 bytes):
 //     its count is too small, or this arrival is one too many
 //   03_tma/polls_the_first_barrier.hpp:29: kernel polls_the_first_barrier, CTA (0, 0, 0), warp 0,
 //     lane 0: async_overwrite: cp.async.bulk.tensor writes row 0, column 0 of stage 1 of tile while
