@@ -28,6 +28,9 @@ Element a_fragment(MmaSpec const& s, int lane, int i) {
   if (s.m == 8) {  // m8n8k4 f64, m8n8k16 s8, m8n8k32 s4, m8n8k128 b1
     return {group, width == 64 ? t : width == 8 ? t * 4 + i : width == 4 ? t * 8 + i : t * 32 + i};
   }
+  if (width == 64) {  // m16n8k4, m16n8k8, m16n8k16
+    return {i % 2 == 0 ? group : group + 8, i < 2 ? t : i < 4 ? t + 4 : i < 6 ? t + 8 : t + 12};
+  }
   if (width == 16 && s.k == 8) return {i < 2 ? group : group + 8, t * 2 + (i & 1)};
   if (width == 16 && s.k == 16) {
     return {(i < 2) || (i >= 4 && i < 6) ? group : group + 8,
@@ -59,7 +62,7 @@ Element b_fragment(MmaSpec const& s, int lane, int i) {
   int const t = lane % 4;
   switch (bits(s.b)) {
     case 64:
-      return {n, t};
+      return {n, t + 4 * i};
     case 32:
       return {n, i == 0 ? t : t + 4};
     case 16:
@@ -117,7 +120,7 @@ TEST(MmaAtom, FragmentsAreThoseOfThePtxIsa) {
   }
 }
 
-TEST(MmaAtom, TheCatalogueHoldsEverySm80Instruction) {
+TEST(MmaAtom, TheCatalogueHoldsEveryInstruction) {
   std::set<std::string> names;
   for (MmaSpec const& s : catalogue()) {
     EXPECT_TRUE(names.insert(mma_name(s).text).second) << "twice: " << mma_name(s).text;
@@ -130,8 +133,10 @@ TEST(MmaAtom, TheCatalogueHoldsEverySm80Instruction) {
         "SM80_16x8x8_F32BF16BF16F32_TN", "SM80_16x8x16_F32BF16BF16F32_TN",
         "SM80_16x8x4_F32TF32TF32F32_TN", "SM80_16x8x8_F32TF32TF32F32_TN",
         "SM80_8x8x4_F64F64F64F64_TN", "SM75_16x8x8_F32F16F16F32_TN", "SM75_8x8x16_S32S8S8S32_TN",
-        "SM89_16x8x32_F32E4M3E5M2F32_TN", "SM80_16x8x256_S32U1U1S32_TN_ANDPOPC",
-        "SM80_16x8x64_S32U4S4S32_TN_SATURATE"}) {
+        "SM90_16x8x4_F64F64F64F64_TN", "SM90_16x8x8_F64F64F64F64_TN",
+        "SM90_16x8x16_F64F64F64F64_TN", "SM89_16x8x32_F32E4M3E5M2F32_TN",
+        "SM89_16x8x16_F16E5M2E5M2F16_TN", "SM80_8x8x128_S32U1U1S32_TN_XORPOPC",
+        "SM80_16x8x256_S32U1U1S32_TN_ANDPOPC", "SM80_16x8x64_S32U4S4S32_TN_SATURATE"}) {
     EXPECT_TRUE(names.contains(name)) << name;
   }
   for (std::string const types : {"S8S8", "S8U8", "U8S8", "U8U8"}) {
@@ -141,7 +146,7 @@ TEST(MmaAtom, TheCatalogueHoldsEverySm80Instruction) {
       }
     }
   }
-  EXPECT_EQ(names.size(), 74u);
+  EXPECT_EQ(names.size(), 85u);
 }
 
 std::vector<MmaSpec> warpgroup_catalogue() {

@@ -61,15 +61,21 @@ TEST(MmaSpec, TheCatalogueHoldsWhatCheckAcceptsAndNothingElseIsAccepted) {
   auto const add = [&](MmaSpec const& spec) {
     if (refusal(spec).empty()) accepted.insert(key(spec));
   };
-  for (int const sm : {75, 80}) {
-    for (int k = 4; k <= 256; k *= 2) {
-      for (MmaVariant const variant : kVariants)
-        for_each_type({.sm = sm, .m = 16, .n = 8, .k = k, .variant = variant}, add);
+  for (int const sm : {75, 80, 89, 90}) {
+    for (int const m : {8, 16}) {
+      for (int k = 4; k <= 512; k *= 2) {
+        for (MmaVariant const variant : kVariants)
+          for_each_type({.sm = sm, .m = m, .n = 8, .k = k, .variant = variant}, add);
+      }
     }
   }
-  EXPECT_EQ(accepted.size(), 24u);
+  // 8 of f16, bf16 and tf32, 16 of e4m3 and e5m2, 4 of f64; of s8 and u8, and of s4 and u4, two
+  // shapes with m 16 and one with m 8, each pair of signs, wrapped and clamped; of b1 the same
+  // shapes, each with two ways to count.
+  EXPECT_EQ(accepted.size(), 8u + 16u + 4u + 2u * 3 * 4 * 2 + 3 * 2);
+  std::size_t const of_warps = accepted.size();
   for_each_type({.m = 1, .n = 1, .k = 1, .operands = MmaOperands::scalar}, add);
-  EXPECT_EQ(accepted.size(), 25u);
+  EXPECT_EQ(accepted.size(), of_warps + 1);
   std::set<int> const widths = {8, 24, 40, 48, 256};  // the next test takes all of them
   for (MmaOperands const operands : {MmaOperands::ss, MmaOperands::rs}) {
     for (int const n : widths) {
@@ -80,9 +86,9 @@ TEST(MmaSpec, TheCatalogueHoldsWhatCheckAcceptsAndNothingElseIsAccepted) {
     }
   }
   Specs expected = accepted_of_catalogue();
-  // fma; 24 of mma.sync; of wgmma 12 kinds of floats at 32 widths and 8 of integers at 18, each
+  // fma; mma.sync; of wgmma 12 kinds of floats at 32 widths and 8 of integers at 18, each
   // with A in either place.
-  EXPECT_EQ(expected.size(), 1u + 24u + 2 * (12 * 32 + 8 * 18));
+  EXPECT_EQ(expected.size(), 1u + of_warps + 2 * (12 * 32 + 8 * 18));
   std::erase_if(expected, [&](auto const& k) {
     return std::get<0>(k) == kWgmmaM && !widths.contains(std::get<1>(k));
   });
@@ -131,6 +137,13 @@ TEST(MmaSpec, MakersGiveTheInstructionOfTheirArguments) {
   static_assert(warp_mma(DType::bf16, DType::f32, 16) ==
                 MmaSpec{80, 16, 8, 16, DType::f32, DType::bf16, DType::bf16, DType::f32});
   static_assert(warp_mma(DType::s8, DType::u8, DType::s32, 32).b == DType::u8);
+  static_assert(warp_mma(DType::e4m3, DType::e5m2, DType::f16, 16).sm == 89);
+  constexpr MmaSpec least = warp_mma(DType::f64, DType::f64, DType::f64, 4, 8),
+                    most = warp_mma(DType::f64, DType::f64, DType::f64, 16);
+  static_assert(least.sm == 80 && a_registers(least) == 2 && d_registers(least) == 4);
+  static_assert(most.sm == 90 && a_registers(most) == 16 && b_registers(most) == 8);
+  static_assert(warp_mma(DType::b1, DType::b1, DType::s32, 128, 8, MmaVariant::and_popc).variant ==
+                MmaVariant::and_popc);
   constexpr MmaSpec wide =
       warpgroup_mma(DType::f16, DType::f16, DType::f32, 256, Major::mn, Major::mn, MmaOperands::ss);
   static_assert(wide.k == 16 && d_registers(wide) == 128 && a_registers(wide) == 0);
@@ -147,6 +160,8 @@ TEST(MmaSpec, WhatArchLacksIsRefusedWithASentence) {
   EXPECT_THROW(warpgroup_mma(bf16, bf16, f32, 12), layout_error);
   EXPECT_THROW(scalar_fma(f16), layout_error);
   MmaSpec const warp = warp_mma(f16, f32, 16);
+  MmaSpec const narrow = warp_mma(e4m3, e5m2, f32, 32), wide = warp_mma(f64, f64, 16);
+  MmaSpec const bit = warp_mma(b1, b1, s32, 256, 16, MmaVariant::xor_popc);
   MmaSpec const group = warpgroup_mma(bf16, bf16, f32, 64);
   struct Case {
     MmaSpec spec;
@@ -158,15 +173,28 @@ TEST(MmaSpec, WhatArchLacksIsRefusedWithASentence) {
   };
   for (Case const& c : std::vector<Case>{
            {with(warp, [](MmaSpec& s) { s.k = 32; }),
-            "mma_sync(f16, 32): k must be 16 or 32 bytes of elements"},
-           {with(warp, [](MmaSpec& s) { s.b = bf16; }), "a and b must be f16, bf16 or tf32 both"},
+            "mma_sync(f16, 16, 32): k must be 16 bytes of elements, and with m 16 may be 32"},
+           {with(warp, [](MmaSpec& s) { s.b = bf16; }),
+            "a and b must be f16, bf16, tf32, f64 or b1 both"},
            {with(warp, [](MmaSpec& s) { s.c = f16; }), "c and d must have one type"},
-           {with(warp, [](MmaSpec& s) { s.m = 8; }), "m must be 16 and n 8"},
-           {with(warp, [](MmaSpec& s) { s.sm = 75; }), "those of sm 80"},
+           {with(warp, [](MmaSpec& s) { s.m = 32; }), "m must be 16 or 8, and n 8"},
+           {with(warp, [](MmaSpec& s) { s.m = 8; }), "only integers and f64 have m 8"},
+           {with(warp, [](MmaSpec& s) { s.sm = 75; }),
+            "mma_sync(75, f16, 16): sm must be 89 of e4m3 and e5m2, 90 of f64 with m 16"},
+           {with(wide, [](MmaSpec& s) { s.sm = 80; }), "90 of f64 with m 16"},
+           {with(wide, [](MmaSpec& s) { s.k = 32; }), "k of f64 must be 4, and with m 16"},
+           {with(wide, [](MmaSpec& s) { s.c = s.d = f32; }), "f64 accumulates in f64"},
+           {with(narrow, [](MmaSpec& s) { s.c = s.d = bf16; }), "d must be f32, or f16 where"},
+           {with(narrow, [](MmaSpec& s) { s.k = 64; }), "k must be 16 bytes of elements"},
+           {with(bit, [](MmaSpec& s) { s.variant = MmaVariant::plain; }),
+            "b1, and only b1, has the variants xor_popc and and_popc"},
+           {with(warp, [](MmaSpec& s) { s.variant = MmaVariant::and_popc; }),
+            "b1, and only b1, has the variants xor_popc and and_popc"},
+           {with(bit, [](MmaSpec& s) { s.c = s.d = f32; }), "integers accumulate in s32"},
            {with(warp, [](MmaSpec& s) { s.b_major = Major::mn; }), "have no major-ness"},
            {with(warp, [](MmaSpec& s) { s.negate_b = true; }), "only wgmma negates"},
            {with(warp, [](MmaSpec& s) { s.variant = MmaVariant::saturate; }),
-            "of integers, saturate"},
+            "only integers of 8 and 4 bits saturate"},
            {with(group, [](MmaSpec& s) { s.n = 264; }),
             "wgmma(264): n must be a multiple of 8 from 8 to 256"},
            {with(group, [](MmaSpec& s) { s.k = 8; }), "k must be 32 bytes of elements"},

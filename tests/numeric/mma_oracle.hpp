@@ -13,22 +13,20 @@
 /// sums have fewer than 53 significant bits).
 namespace tegula::oracle {
 
-/// Element (row, k) of A, (k, column) of B: PTX ISA, matrix fragments for mma.m16n8k*. A lane's
-/// registers hold runs of 4 bytes of K; the four lanes of a group cover 16 bytes, and the next
-/// register of the same row the next 16.
-inline std::uint32_t a_code(std::uint32_t const (*a)[4], DType operand, int row, int k) {
-  int const bits = tegula::bits(operand);
-  int const byte = k * bits / 8;
-  int const lane = row % 8 * 4 + byte % 16 / 4;
-  int const r = row / 8 + 2 * (byte / 16);
-  return (a[lane][r] >> (byte % 4 * 8)) & (bits == 32 ? ~0u : (1u << bits) - 1);
+/// Element (row, k) of A, (k, column) of B: PTX ISA, matrix fragments for mma. A lane's registers
+/// hold runs of 32 bits of K; the four lanes of a group cover 16 bytes, and the next register of
+/// the same row the next 16. With m 16 every other register is of a row 8 further down.
+inline std::uint32_t a_code(MmaSpec const& op, std::uint32_t const (*a)[4], int row, int k) {
+  int const bits = tegula::bits(op.a), bit = k * bits;
+  int const lane = row % 8 * 4 + bit / 32 % 4;
+  int const r = row / 8 + op.m / 8 * (bit / 128);
+  return (a[lane][r] >> bit % 32) & (bits == 32 ? ~0u : (1u << bits) - 1);
 }
 
-inline std::uint32_t b_code(std::uint32_t const (*b)[2], DType operand, int k, int column) {
-  int const bits = tegula::bits(operand);
-  int const byte = k * bits / 8;
-  int const lane = column * 4 + byte % 16 / 4;
-  return (b[lane][byte / 16] >> (byte % 4 * 8)) & (bits == 32 ? ~0u : (1u << bits) - 1);
+inline std::uint32_t b_code(MmaSpec const& op, std::uint32_t const (*b)[2], int k, int column) {
+  int const bits = tegula::bits(op.b), bit = k * bits;
+  int const lane = column * 4 + bit / 32 % 4;
+  return (b[lane][bit / 128] >> bit % 32) & (bits == 32 ? ~0u : (1u << bits) - 1);
 }
 
 /// What a code of few bits stands for: 1.f 2^(e - bias), or 0.f 2^(1 - bias).
@@ -66,6 +64,10 @@ inline double computed_value_of(DType operand, std::uint32_t code) {
       return static_cast<std::int8_t>(code);
     case DType::u8:
       return static_cast<std::uint8_t>(code);
+    case DType::s4:
+      return (code & 8u) != 0 ? static_cast<int>(code & 15u) - 16 : static_cast<int>(code & 15u);
+    case DType::u4:
+      return code & 15u;
     case DType::e4m3:
       return to_float(float_e4m3{static_cast<std::uint8_t>(code)});
     case DType::e5m2:
@@ -166,15 +168,49 @@ inline std::uint32_t binary16_nearest(double x) {
          static_cast<std::uint32_t>(units);
 }
 
+/// Those of 8-bit floats by an sm_90 or sm_100, as the code that ptxas makes of the instruction
+/// says: factors are f16; of every four neighbours along k the first two are summed, then the
+/// others are added to that, each in one step; C is added at the end, to nearest even.
+inline std::uint32_t narrow_element(MmaSpec const& op, double const* x, double const* y,
+                                    std::uint32_t c) {
+  std::uint32_t sum = 0;
+  bool const half_result = op.d == DType::f16;
+  auto const value = [&](std::uint32_t code) {
+    return half_result ? to_float(half{static_cast<std::uint16_t>(code)})
+                       : __builtin_bit_cast(float, code);
+  };
+  for (int part = 0; part < 2; ++part) {
+    double a[16], b[16];
+    for (int i = 0; i < op.k / 2; ++i) {
+      int const k = i / 2 * 4 + 2 * part + i % 2;
+      a[i] = x[k], b[i] = y[k];
+    }
+    double const total =
+        dot_add(DType::f16, DType::f16, a, b, op.k / 2, value(sum), half_result ? -14 : -126, 25);
+    sum = half_result ? binary16_nearest(total) : binary32_toward_zero(total);
+  }
+  // No sum is a negative zero, so no zero is negative here.
+  if (half_result) return binary16_nearest(double{value(sum)} + double{value(c)});
+  float const rounded = value(sum) + value(c);
+  return std::isnan(rounded) ? 0x7fffffffu : __builtin_bit_cast(std::uint32_t, rounded);
+}
+
 /// The 32-bit or 16-bit code of D(row, column).
 inline std::uint32_t mma_element(MmaSpec const& op, sim::Generation generation,
                                  std::uint32_t const (*a)[4], std::uint32_t const (*b)[2],
                                  std::uint32_t c, int row, int column) {
   int const k = op.k;
-  double x[32], y[32];
+  if (op.a == DType::b1) {
+    for (int i = 0; i < k; ++i) {
+      bool const one = a_code(op, a, row, i) != 0, other = b_code(op, b, i, column) != 0;
+      c += (op.variant == MmaVariant::and_popc ? one && other : one != other) ? 1 : 0;
+    }
+    return c;
+  }
+  double x[64], y[64];
   for (int i = 0; i < k; ++i) {
-    x[i] = value_of(op.a, a_code(a, op.a, row, i));
-    y[i] = value_of(op.b, b_code(b, op.b, i, column));
+    x[i] = value_of(op.a, a_code(op, a, row, i));
+    y[i] = value_of(op.b, b_code(op, b, i, column));
   }
   if (op.d == DType::s32) {
     double sum = static_cast<std::int32_t>(c);
@@ -182,6 +218,7 @@ inline std::uint32_t mma_element(MmaSpec const& op, sim::Generation generation,
     if (op.variant == MmaVariant::saturate) sum = std::fmin(std::fmax(sum, -0x1p31), 0x1p31 - 1);
     return static_cast<std::uint32_t>(static_cast<std::int64_t>(sum));
   }
+  if (bits(op.a) == 8) return narrow_element(op, x, y, c);
   bool const sm80 = generation == sim::Generation::sm80;
   int const whole = sm80 ? 128 / bits(op.a) : k;
   int const step = std::min(whole, k);

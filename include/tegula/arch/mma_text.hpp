@@ -13,7 +13,8 @@ namespace tegula::detail {
 
 using MmaText = AssemblerText<48>;
 
-/// "m16n8k16.row.col.f32.bf16.bf16.f32"; "m64n128k16.f32.bf16.bf16".
+/// "m16n8k16.row.col.f32.bf16.bf16.f32"; "m16n8k256.row.col.s32.b1.b1.s32.and.popc";
+/// "m64n128k16.f32.bf16.bf16".
 constexpr MmaText mma_qualifiers(MmaSpec const& s) {
   bool const warp = s.operands == MmaOperands::warp;
   bool const saturates = s.variant == MmaVariant::saturate;
@@ -26,8 +27,11 @@ constexpr MmaText mma_qualifiers(MmaSpec const& s) {
       .append(to_string(s.a))
       .append(".")
       .append(to_string(s.b));
-  return warp ? name.append(".").append(to_string(s.c))
-              : name.append(saturates ? ".satfinite" : "");
+  if (!warp) return name.append(saturates ? ".satfinite" : "");
+  name.append(".").append(to_string(s.c));
+  if (s.variant == MmaVariant::xor_popc) name.append(".xor.popc");
+  if (s.variant == MmaVariant::and_popc) name.append(".and.popc");
+  return name;
 }
 
 /// What follows scale-d of a wgmma: imm-scale-a, imm-scale-b and, for 16-bit types, imm-trans-a (A

@@ -7,8 +7,8 @@
 #include "tegula/atom/name.hpp"
 
 /// The catalogue of instructions under the field's names, for the tool and for tests: all that
-/// arch/ has, and other mma.sync of sm_75 to sm_89. Kernels name an instruction by its spec and
-/// need nothing of this.
+/// arch/ has, and the older names that sm_75 has for some of them. Kernels name an instruction by
+/// its spec and need nothing of this.
 namespace tegula {
 
 namespace detail {
@@ -164,11 +164,12 @@ template <class Visit> constexpr bool any_warp_mma(Visit&& visit) {
       {75, f16, f16, f16, f16, 16, 8, 8},     {75, f32, f16, f16, f32, 16, 8, 8},
       {80, f16, f16, f16, f16, 16, 8, 16},    {80, f32, f16, f16, f32, 16, 8, 16},
       {80, f32, bf16, bf16, f32, 16, 8, 16},  {80, f32, tf32, tf32, f32, 16, 4, 8},
-      {80, f64, f64, f64, f64, 8, 4, 4},      {89, f32, e4m3, e4m3, f32, 16, 32, 32},
-      {89, f32, e4m3, e5m2, f32, 16, 32, 32}, {89, f32, e5m2, e4m3, f32, 16, 32, 32},
-      {89, f32, e5m2, e5m2, f32, 16, 32, 32}, {89, f16, e4m3, e4m3, f16, 16, 32, 32},
-      {89, f16, e4m3, e5m2, f16, 16, 32, 32}, {89, f16, e5m2, e4m3, f16, 16, 32, 32},
-      {89, f16, e5m2, e5m2, f16, 16, 32, 32}, {75, s32, s8, s8, s32, 8, 16, 16},
+      {80, f64, f64, f64, f64, 8, 4, 4},      {90, f64, f64, f64, f64, 16, 4, 16},
+      {89, f32, e4m3, e4m3, f32, 16, 16, 32}, {89, f32, e4m3, e5m2, f32, 16, 16, 32},
+      {89, f32, e5m2, e4m3, f32, 16, 16, 32}, {89, f32, e5m2, e5m2, f32, 16, 16, 32},
+      {89, f16, e4m3, e4m3, f16, 16, 16, 32}, {89, f16, e4m3, e5m2, f16, 16, 16, 32},
+      {89, f16, e5m2, e4m3, f16, 16, 16, 32}, {89, f16, e5m2, e5m2, f16, 16, 16, 32},
+      {75, s32, s8, s8, s32, 8, 16, 16},
   };
   for (Family const& f : floating) {
     for (int k = f.first_k; k <= f.last_k; k *= 2) {

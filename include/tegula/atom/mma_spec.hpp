@@ -101,25 +101,58 @@ constexpr bool is_narrow_float(DType type) {
   return is_8bit_float(type) || type == DType::e2m3 || type == DType::e3m2 || type == DType::e2m1;
 }
 constexpr bool is_8bit_integer(DType type) { return type == DType::s8 || type == DType::u8; }
+constexpr bool is_4bit_integer(DType type) { return type == DType::s4 || type == DType::u4; }
 
-/// Of mma.sync: the instructions of sm_80 with M = 16 that arch/ has.
+/// The architecture that introduced the mma.sync of a type: PTX ISA, "mma", target notes. (An older
+/// one has some of these shapes; they go by one name here.)
+constexpr int warp_mma_sm(DType a, int m) {
+  if (a == DType::f64 && m == 16) return 90;
+  return is_8bit_float(a) ? 89 : 80;
+}
+
+/// Of mma.sync: the dense instructions of sm_80 to sm_90 with n = 8, but those of f16 that an sm_70
+/// computes by quarters of a warp (m8n8k4). PTX ISA, "Matrix multiply-accumulate operation using
+/// mma instruction".
 constexpr void check_warp_mma(MmaSpec const& s) {
-  bool const integer = is_8bit_integer(s.a) && is_8bit_integer(s.b);
-  bool const half_precision = s.a == s.b && (s.a == DType::f16 || s.a == DType::bf16);
-  if (s.sm != 80) refuse("mma_sync", "the mma.sync of this library are those of sm 80", s.sm);
-  if (s.m != 16 || s.n != 8) refuse("mma_sync", "m must be 16 and n 8", s.m, s.n);
-  if (!integer && !half_precision && (s.a != DType::tf32 || s.b != DType::tf32))
-    refuse("mma_sync", "a and b must be f16, bf16 or tf32 both, or s8 or u8 each", to_string(s.a),
-           to_string(s.b));
-  if (s.k * bits(s.a) != 128 && s.k * bits(s.a) != 256)
-    refuse("mma_sync", "k must be 16 or 32 bytes of elements", to_string(s.a), s.k);
+  bool const bit = s.a == DType::b1 && s.b == DType::b1;
+  bool const summed = (is_8bit_integer(s.a) && is_8bit_integer(s.b)) ||
+                      (is_4bit_integer(s.a) && is_4bit_integer(s.b));
+  bool const integer = bit || summed;
+  bool const narrow = is_8bit_float(s.a) && is_8bit_float(s.b);
+  bool const wide = s.a == DType::f64 && s.b == DType::f64;
+  bool const same = s.a == s.b && (s.a == DType::f16 || s.a == DType::bf16 || s.a == DType::tf32);
+  if (!integer && !narrow && !wide && !same)
+    refuse("mma_sync",
+           "a and b must be f16, bf16, tf32, f64 or b1 both, or e4m3 or e5m2, s8 or u8, s4 or u4 "
+           "each",
+           to_string(s.a), to_string(s.b));
+  if (s.n != 8 || (s.m != 16 && s.m != 8))
+    refuse("mma_sync", "m must be 16 or 8, and n 8", s.m, s.n);
+  if (s.m == 8 && !integer && !wide)
+    refuse("mma_sync", "m must be 16: only integers and f64 have m 8", s.m, to_string(s.a));
+  if (s.sm != warp_mma_sm(s.a, s.m))
+    refuse("mma_sync", "sm must be 89 of e4m3 and e5m2, 90 of f64 with m 16, and 80 of all others",
+           s.sm, to_string(s.a), s.m);
+  if (wide) {
+    if (s.k != 4 && (s.m == 8 || (s.k != 8 && s.k != 16)))
+      refuse("mma_sync", "k of f64 must be 4, and with m 16 may be 8 or 16", s.m, s.k);
+  } else if (s.k * bits(s.a) != 128 && (s.m == 8 || s.k * bits(s.a) != 256)) {
+    refuse("mma_sync", "k must be 16 bytes of elements, and with m 16 may be 32", to_string(s.a),
+           s.m, s.k);
+  }
   if (integer && s.d != DType::s32)
     refuse("mma_sync", "integers accumulate in s32", to_string(s.d));
-  if (!integer && s.d != DType::f32 && (s.a != DType::f16 || s.d != DType::f16))
-    refuse("mma_sync", "d must be f32, or f16 where a and b are f16", to_string(s.a),
+  if (wide && s.d != DType::f64) refuse("mma_sync", "f64 accumulates in f64", to_string(s.d));
+  if (!integer && !wide && s.d != DType::f32 &&
+      (s.d != DType::f16 || (s.a != DType::f16 && !narrow)))
+    refuse("mma_sync", "d must be f32, or f16 where a and b are f16, e4m3 or e5m2", to_string(s.a),
            to_string(s.d));
-  if (s.variant != MmaVariant::plain && (!integer || s.variant != MmaVariant::saturate))
-    refuse("mma_sync", "the variants are plain and, of integers, saturate");
+  bool const counts = s.variant == MmaVariant::xor_popc || s.variant == MmaVariant::and_popc;
+  if (bit != counts)
+    refuse("mma_sync", "b1, and only b1, has the variants xor_popc and and_popc, and no other",
+           to_string(s.a));
+  if (s.variant == MmaVariant::saturate && !summed)
+    refuse("mma_sync", "only integers of 8 and 4 bits saturate", to_string(s.a));
   if (s.a_major != Major::k || s.b_major != Major::k)
     refuse("mma_sync", "operands in registers have no major-ness: a_major and b_major must be k");
   if (s.negate_a || s.negate_b) refuse("mma_sync", "only wgmma negates its operands");
@@ -262,10 +295,21 @@ constexpr MmaSpec checked(MmaSpec const& s) {
 }
 }  // namespace detail
 
-/// mma.sync.m16n8k`k` of sm_80: f16 or bf16 (k 8 or 16), tf32 (4 or 8), s8 or u8 (16 or 32);
-/// refuses what is none.
-constexpr MmaSpec warp_mma(DType a, DType b, DType d, int k) {
-  return detail::checked({.sm = 80, .m = 16, .n = 8, .k = k, .d = d, .a = a, .b = b, .c = d});
+/// mma.sync.m`m`n8k`k`, m being 16 or 8: f16 or bf16 (k 8 or 16), tf32 (4 or 8), e4m3 or e5m2 (16
+/// or 32), s8 or u8 (16 or 32), s4 or u4 (32 or 64), b1 (128 or 256, with a variant that counts),
+/// f64 (4, 8 or 16). m 8 is there of integers and f64, with the least of these k; refuses what is
+/// none.
+constexpr MmaSpec warp_mma(DType a, DType b, DType d, int k, int m = 16,
+                           MmaVariant variant = MmaVariant::plain) {
+  return detail::checked({.sm = detail::warp_mma_sm(a, m),
+                          .m = m,
+                          .n = 8,
+                          .k = k,
+                          .d = d,
+                          .a = a,
+                          .b = b,
+                          .c = d,
+                          .variant = variant});
 }
 constexpr MmaSpec warp_mma(DType a_and_b, DType d, int k) {
   return warp_mma(a_and_b, a_and_b, d, k);

@@ -9,11 +9,16 @@
 /// them. docs/arithmetic.md says how each fact was established, what is exact and what is bounded.
 namespace tegula::sim {
 
-/// D = A B + C by a warp: 32 lanes' raw registers in, 32 lanes' raw registers out, laid out as the
-/// PTX ISA's matrix fragments for mma.m16n8k*. Rows are lanes; registers that `op` does not have
-/// are neither read nor written; op must have passed check(). d may be c.
+/// D = A B + C by a warp, of every mma.sync but those of f64: 32 lanes' raw registers in, 32 lanes'
+/// raw registers out, laid out as the PTX ISA's matrix fragments for mma. Rows are lanes; registers
+/// that `op` does not have are neither read nor written; op must have passed check(). d may be c.
+/// Of e4m3 and e5m2 the generation must be an sm_90 or an sm_100.
 void mma_sync_warp(MmaSpec const& op, Generation generation, std::uint32_t const (*a)[4],
                    std::uint32_t const (*b)[2], std::uint32_t const (*c)[4], std::uint32_t (*d)[4]);
+/// Likewise of f64: a chain of fma, k ascending, that begins with C. A NaN is the quiet NaN without
+/// a payload.
+void mma_sync_warp(MmaSpec const& op, double const (*a)[8], double const (*b)[4],
+                   double const (*c)[4], double (*d)[4]);
 
 /// Bytes of one row of A, or one column of B, in a wgmma.mma_async: K elements of any type.
 inline constexpr int kWgmmaRowBytes = 32;

@@ -36,9 +36,10 @@ struct WarpMma {
         b_bytes(4 * static_cast<std::uint32_t>(b_registers(s))),
         c_bytes(4 * static_cast<std::uint32_t>(d_registers(s))) {
     static_assert(kDTypes <= 32);
-    for (int const part : {static_cast<int>(s.d), static_cast<int>(s.a), static_cast<int>(s.b),
-                           s.k / 4, static_cast<int>(s.variant)})
-      variant = variant * 32 + static_cast<std::uint32_t>(part);
+    for (DType const type : {s.d, s.a, s.b}) variant = variant * 32 + static_cast<unsigned>(type);
+    variant = variant * 1024 + static_cast<unsigned>(s.k);
+    variant = variant * 32 + static_cast<unsigned>(s.m);
+    variant = variant * 4 + static_cast<unsigned>(s.variant);
   }
 };
 
@@ -119,8 +120,9 @@ void cp_async_mbarrier_arrive_noinc(std::uint32_t mbarrier, SourceLocation where
 
 void ldmatrix(std::uint32_t* registers, int count, bool transpose, std::uint32_t row,
               SourceLocation where);
-void mma_sync(WarpMma const& op, void* d, std::uint32_t const* a, std::uint32_t const* b,
-              void const* c, SourceLocation where);
+std::uint32_t movmatrix(std::uint32_t source, SourceLocation where);
+void mma_sync(WarpMma const& op, void* d, void const* a, void const* b, void const* c,
+              SourceLocation where);
 
 /// `clamp` is PTX's operand c: a lane that a shuffle may reach in bits 0-4, which bits of a lane's
 /// number name its segment in bits 8-12. `in_range`, unless null: whether the source lane was.

@@ -17,7 +17,10 @@ namespace tegula {
 
 namespace detail {
 template <class F, class... I> TEGULA_DEVICE auto slice_fragment(F& fragment, I... i);
-}
+/// Values of a fragment that share a register.
+template <class T>
+inline constexpr int values_per_register = sizeof(T) > 4 ? 1 : 4 / static_cast<int>(sizeof(T));
+}  // namespace detail
 template <class F, class Numbers, class M> struct FragmentSlice;
 
 #if !TEGULA_GPU
@@ -46,7 +49,8 @@ template <int Bytes> struct WholeFragment {
 
 /// A thread's registers of a tensor. The map leads from value to coordinate, counted from the
 /// thread's first value on: (values of an instruction, instructions along one axis, along the
-/// other). Values of less than 32 bits lie side by side in a register, the first lowest.
+/// other). Values of less than 32 bits lie side by side in a register, the first lowest; one of 64
+/// bits is a register here.
 ///
 /// On the simulated machine an access to a value that an instruction in flight holds (the
 /// accumulators and the A registers of a wgmma, until it is waited for) is a finding, and so is the
@@ -55,16 +59,17 @@ template <class T, class M> struct Fragment {
   using Map = M;
   using Element = T;
   static constexpr bool whole_registers =
-      std::is_same_v<T, float> || std::is_same_v<T, std::int32_t>;
+      std::is_same_v<T, float> || std::is_same_v<T, std::int32_t> || std::is_same_v<T, double>;
   using Register = std::conditional_t<whole_registers, T, std::uint32_t>;
   static constexpr int size = map_size<M>;
-  static constexpr int per_register = 4 / static_cast<int>(sizeof(T));
+  static constexpr int per_register = detail::values_per_register<T>;
   static constexpr int registers = (size + per_register - 1) / per_register;
   template <int I> static constexpr int extent = mode_size<mode_at<I, M>>;
 
   Register data[registers];
 #if !TEGULA_GPU
-  [[no_unique_address]] detail::WholeFragment<4 * registers> whole = {};
+  [[no_unique_address]] detail::WholeFragment<static_cast<int>(sizeof(Register))* registers> whole =
+      {};
 #endif
 
   /// Value i of all, or by one index for each mode. (CuTe: operator().)

@@ -37,9 +37,10 @@ template <int Ka, int Kb> TEGULA_DEVICE constexpr void check_depth() {
 
 /// One mma.sync on registers of the operands.
 template <MmaSpec S, class T, class M>
-TEGULA_DEVICE void mma_step(Fragment<T, M>& c, int tile, std::uint32_t const (&a)[a_registers(S)],
-                            std::uint32_t const (&b)[b_registers(S)], SourceLocation where) {
-  auto& d = c.template take<d_registers(S)>(d_registers(S) * tile);
+TEGULA_DEVICE void mma_step(Fragment<T, M>& c, int tile, typename MmaRegisters<S>::A const& a,
+                            typename MmaRegisters<S>::B const& b, SourceLocation where) {
+  constexpr int registers = MmaRegisters<S>::d_count;
+  auto& d = c.template take<registers>(registers * tile);
   mma_sync<S>(d, a, b, d, where);
 }
 
@@ -59,7 +60,7 @@ requires(S.atom.operands == MmaOperands::warp) TEGULA_DEVICE
               Fragment<TC, MC>& c, SourceLocation where = SourceLocation::current()) {
   constexpr int M = mode_size<mode_at<1, MA>>, N = mode_size<mode_at<1, MB>>,
                 K = mode_size<mode_at<2, MA>>;
-  constexpr int ra = a_registers(S.atom), rb = b_registers(S.atom);
+  constexpr int ra = MmaRegisters<S.atom>::a_count, rb = MmaRegisters<S.atom>::b_count;
   detail::check_depth<K, mode_size<mode_at<2, MB>>>();
   detail::check_accumulators<MC, M, N>();
 #pragma unroll

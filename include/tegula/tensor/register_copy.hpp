@@ -95,8 +95,13 @@ template <int Memory, class F> struct CommonVector {
 /// vector's length.
 template <class F, class Element, int N>
 TEGULA_DEVICE void put(F& target, int i, Vector<Element, N> const& values, SourceLocation where) {
-  constexpr int per_register = 4 / static_cast<int>(sizeof(Element));
-  if constexpr (N >= per_register) {
+  constexpr int per_register = values_per_register<Element>;
+  if constexpr (sizeof(Element) > 4) {
+#pragma unroll
+    for (int j = 0; j < N; ++j)
+      target.word(i + j, where) =
+          bits_as<typename std::remove_cvref_t<F>::Register>(values.data[j]);
+  } else if constexpr (N >= per_register) {
     auto const words = bits_as<RegisterBits<sizeof(values)>>(values);
 #pragma unroll
     for (int r = 0; r < N / per_register; ++r)
@@ -110,8 +115,8 @@ TEGULA_DEVICE void put(F& target, int i, Vector<Element, N> const& values, Sourc
 }
 template <class Element, int N, class F>
 TEGULA_DEVICE Vector<Element, N> get(F const& source, int i, SourceLocation where) {
-  constexpr int per_register = 4 / static_cast<int>(sizeof(Element));
-  if constexpr (N >= per_register) {
+  constexpr int per_register = values_per_register<Element>;
+  if constexpr (sizeof(Element) <= 4 && N >= per_register) {
     RegisterBits<N* static_cast<int>(sizeof(Element))> words;
 #pragma unroll
     for (int r = 0; r < N / per_register; ++r)

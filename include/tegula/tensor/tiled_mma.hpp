@@ -100,7 +100,8 @@ constexpr MatrixLoads matrix_loads(MmaTiling const& mma, char operand, int bits,
   int const mode = operand == 'a' ? 0 : 1;
   int const tiles =
       mma.extent(mode) / (mma.atom_extent(mode) * static_cast<int>(mma.atoms[mode].size()));
-  if (mma.atom.threads() != 32 || registers == 0 || (mn_contiguous && bits != 16)) return {};
+  if (mma.atom.threads() != 32 || registers == 0 || bits > 32 || (mn_contiguous && bits != 16))
+    return {};
   int matrices = 4;
   while (matrices > registers && (matrices % registers != 0 || tiles % (matrices / registers) != 0))
     matrices /= 2;

@@ -1,8 +1,11 @@
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <tegula/numeric/float8.hpp>
 #include <tegula/numeric/half.hpp>
 #include <tegula/numeric/narrow.hpp>
 #include <tegula/sim/arithmetic.hpp>
@@ -249,56 +252,171 @@ void mma_float(Generation generation, std::uint32_t const (*a)[4], std::uint32_t
   }
 }
 
-/// Integer D = A B + C: exact, then wrapped or clamped to 32 bits.
-template <class A, class B, int K, bool Saturate>
-void mma_integer(std::uint32_t const (*a)[4], std::uint32_t const (*b)[2],
-                 std::uint32_t const (*c)[4], std::uint32_t (*d)[4]) {
-  alignas(64) std::int32_t rows[kRows][K];
-  alignas(64) std::int32_t columns[K][kColumns];
+/// A byte of an 8-bit float as the binary16 of the same value.
+template <DType Type> std::uint32_t widened(std::uint32_t byte) {
+  if constexpr (Type == DType::e5m2) {
+    return byte << 8;
+  } else {
+    static auto const table = [] {
+      std::array<std::uint16_t, 256> codes{};
+      for (std::uint32_t i = 0; i < 256; ++i)
+        codes[i] = to_half(to_float(float_e4m3{static_cast<std::uint8_t>(i)})).bits;
+      return codes;
+    }();
+    return table[byte];
+  }
+}
+
+/// The two lower bytes of every register, and the two upper, as pairs of binary16.
+template <int Registers>
+void widen(DType type, std::uint32_t const (*codes)[Registers], int registers,
+           std::uint32_t (*lower)[Registers], std::uint32_t (*upper)[Registers]) {
+  auto const as = type == DType::e5m2 ? widened<DType::e5m2> : widened<DType::e4m3>;
   for (int lane = 0; lane < 32; ++lane) {
-    for (int byte = 0; byte < 4; ++byte) {
-      for (int r = 0; r < K / 8; ++r) {
-        rows[lane / 4 + 8 * (r % 2)][4 * (lane % 4) + byte + 16 * (r / 2)] =
-            static_cast<A>(a[lane][r] >> (8 * byte));
-      }
-      for (int r = 0; r < K / 16; ++r) {
-        columns[4 * (lane % 4) + byte + 16 * r][lane / 4] =
-            static_cast<B>(b[lane][r] >> (8 * byte));
-      }
+    for (int r = 0; r < registers; ++r) {
+      std::uint32_t const word = codes[lane][r];
+      lower[lane][r] = as(word & 0xffu) | as((word >> 8) & 0xffu) << 16;
+      upper[lane][r] = as((word >> 16) & 0xffu) | as(word >> 24) << 16;
     }
   }
-  alignas(64) std::int32_t products[kRows][kColumns];  // below 2^21
-  for (int row = 0; row < kRows; ++row) {
-    std::int32_t sums[kColumns] = {};
+}
+
+std::uint32_t add_binary32(std::uint32_t x, std::uint32_t y) {
+  std::uint32_t const sum =
+      std::bit_cast<std::uint32_t>(std::bit_cast<float>(x) + std::bit_cast<float>(y));
+  return is_nan(sum) ? kNan : sum;
+}
+std::uint32_t add_binary16(std::uint32_t x, std::uint32_t y) {
+  auto const value = [](std::uint32_t code) {
+    return to_float(half{static_cast<std::uint16_t>(code & 0xffffu)});
+  };
+  // A binary32 keeps more than twice a binary16's bits, and two: rounding twice is rounding once.
+  std::uint32_t const code = to_half(value(x) + value(y)).bits;
+  return (code & 0x7fffu) > 0x7c00u ? 0x7fffu : code;
+}
+
+/// e4m3 and e5m2 by an sm_90 or an sm_100, whose mma.sync has no tensor core for them. ptxas widens
+/// A and B to binary16 and issues two HMMA: of the lower two bytes of every register, and of the
+/// upper two, added to the first's sum. C is added to the second's, by FADD or HADD2.
+template <int K, bool HalfAccumulator>
+void mma_narrow(MmaSpec const& op, Generation generation, std::uint32_t const (*a)[4],
+                std::uint32_t const (*b)[2], std::uint32_t const (*c)[4], std::uint32_t (*d)[4]) {
+  std::uint32_t of_a[2][32][4], of_b[2][32][2], sum[32][4] = {};
+  widen<4>(op.a, a, K / 8, of_a[0], of_a[1]);
+  widen<2>(op.b, b, K / 16, of_b[0], of_b[1]);
+  for (int half = 0; half < 2; ++half)
+    mma_float<kF16, K / 2, HalfAccumulator>(generation, of_a[half], of_b[half], sum, sum);
+  for (int lane = 0; lane < 32; ++lane) {
+    for (int r = 0; r < (HalfAccumulator ? 2 : 4); ++r) {
+      std::uint32_t const x = sum[lane][r], y = c[lane][r];
+      d[lane][r] = HalfAccumulator ? add_binary16(x, y) | add_binary16(x >> 16, y >> 16) << 16
+                                   : add_binary32(x, y);
+    }
+  }
+}
+
+/// What integers and bits multiply to, row by row.
+struct Products {
+  alignas(64) std::int32_t at[kRows][kColumns];
+};
+
+/// Where an element lies: PTX ISA, "Matrix Fragments for mma". A register holds neighbours of K;
+/// the registers of a lane go through the halves of 8 rows, then along K.
+struct Placed {
+  int row, k;
+};
+constexpr Placed placed(int lane, int r, int halves, int per_register) {
+  return {lane / 4 + 8 * (r % halves), per_register * (lane % 4 + 4 * (r / halves))};
+}
+
+/// Integers of 8 or 4 bits.
+template <int Bits, int K>
+void multiply_integers(MmaSpec const& op, std::uint32_t const (*a)[4], std::uint32_t const (*b)[2],
+                       Products& products) {
+  constexpr int kPerRegister = 32 / Bits;
+  alignas(64) std::int32_t rows[kRows][K];
+  alignas(64) std::int32_t columns[K][kColumns];
+  auto const value = [](std::uint32_t word, int i, std::uint32_t sign) {
+    std::uint32_t const code = (word >> (Bits * i)) & ((1u << Bits) - 1);
+    return static_cast<std::int32_t>((code ^ sign) - sign);
+  };
+  constexpr std::uint32_t kSign = 1u << (Bits - 1);
+  std::uint32_t const a_sign = op.a == DType::s8 || op.a == DType::s4 ? kSign : 0;
+  std::uint32_t const b_sign = op.b == DType::s8 || op.b == DType::s4 ? kSign : 0;
+  int const halves = op.m / 8;
+  for (int lane = 0; lane < 32; ++lane) {
+    for (int r = 0; r < halves * K / (4 * kPerRegister); ++r) {
+      Placed const at = placed(lane, r, halves, kPerRegister);
+      for (int i = 0; i < kPerRegister; ++i) rows[at.row][at.k + i] = value(a[lane][r], i, a_sign);
+    }
+    for (int r = 0; r < K / (4 * kPerRegister); ++r) {
+      Placed const at = placed(lane, r, 1, kPerRegister);
+      for (int i = 0; i < kPerRegister; ++i)
+        columns[at.k + i][at.row] = value(b[lane][r], i, b_sign);
+    }
+  }
+  for (int row = 0; row < op.m; ++row) {
+    std::int32_t sums[kColumns] = {};  // below 2^21
     for (int k = 0; k < K; ++k) {
       for (int column = 0; column < kColumns; ++column)
         sums[column] += rows[row][k] * columns[k][column];
     }
-    std::memcpy(products[row], sums, sizeof sums);
+    std::memcpy(products.at[row], sums, sizeof sums);
   }
+}
+
+/// Bits: how many of A AND B, or of A XOR B, are set.
+void multiply_bits(MmaSpec const& op, std::uint32_t const (*a)[4], std::uint32_t const (*b)[2],
+                   Products& products) {
+  std::uint32_t rows[kRows][8], columns[kColumns][8];
+  int const halves = op.m / 8, words = op.k / 32;
   for (int lane = 0; lane < 32; ++lane) {
-    for (int r = 0; r < 4; ++r) {
-      std::int32_t const product = products[lane / 4 + 8 * (r / 2)][2 * (lane % 4) + r % 2];
-      if constexpr (Saturate) {
+    for (int r = 0; r < halves * words / 4; ++r) {
+      Placed const at = placed(lane, r, halves, 1);
+      rows[at.row][at.k] = a[lane][r];
+    }
+    for (int r = 0; r < words / 4; ++r) {
+      Placed const at = placed(lane, r, 1, 1);
+      columns[at.row][at.k] = b[lane][r];
+    }
+  }
+  bool const both = op.variant == MmaVariant::and_popc;
+  for (int row = 0; row < op.m; ++row) {
+    for (int column = 0; column < kColumns; ++column) {
+      int sum = 0;
+      for (int word = 0; word < words; ++word) {
+        std::uint32_t const x = rows[row][word], y = columns[column][word];
+        sum += std::popcount(both ? x & y : x ^ y);
+      }
+      products.at[row][column] = sum;
+    }
+  }
+}
+
+/// D = A B + C of integers and bits: exact, then wrapped or clamped to 32 bits.
+void mma_integer(MmaSpec const& op, std::uint32_t const (*a)[4], std::uint32_t const (*b)[2],
+                 std::uint32_t const (*c)[4], std::uint32_t (*d)[4]) {
+  Products products;
+  bool const wide = op.k * bits(op.a) == 256;
+  if (op.a == DType::b1)
+    multiply_bits(op, a, b, products);
+  else if (bits(op.a) == 8)
+    (wide ? multiply_integers<8, 32> : multiply_integers<8, 16>)(op, a, b, products);
+  else
+    (wide ? multiply_integers<4, 64> : multiply_integers<4, 32>)(op, a, b, products);
+  for (int lane = 0; lane < 32; ++lane) {
+    for (int r = 0; r < op.m / 4; ++r) {
+      std::int32_t const product = products.at[lane / 4 + 8 * (r / 2)][2 * (lane % 4) + r % 2];
+      if (op.variant == MmaVariant::saturate) {
         using Limits = std::numeric_limits<std::int32_t>;
         std::int64_t const exact = std::int64_t{static_cast<std::int32_t>(c[lane][r])} + product;
-        std::int64_t const clamped = exact < Limits::min()   ? Limits::min()
-                                     : exact > Limits::max() ? Limits::max()
-                                                             : exact;
-        d[lane][r] = static_cast<std::uint32_t>(clamped);
+        d[lane][r] = static_cast<std::uint32_t>(
+            std::clamp<std::int64_t>(exact, Limits::min(), Limits::max()));
       } else {
         d[lane][r] = c[lane][r] + static_cast<std::uint32_t>(product);
       }
     }
   }
-}
-
-template <int K, bool Saturate> auto integer_function(bool a_unsigned, bool b_unsigned) {
-  using S = std::int8_t;
-  using U = std::uint8_t;
-  if (a_unsigned)
-    return b_unsigned ? mma_integer<U, U, K, Saturate> : mma_integer<U, S, K, Saturate>;
-  return b_unsigned ? mma_integer<S, U, K, Saturate> : mma_integer<S, S, K, Saturate>;
 }
 
 }  // namespace
@@ -320,17 +438,36 @@ void mma_sync_warp(MmaSpec const& op, Generation generation, std::uint32_t const
     case DType::tf32:
       return (wide ? mma_float<kTf32, 8, false> : mma_float<kTf32, 4, false>)(generation, a, b, c,
                                                                               d);
+    case DType::e4m3:
+    case DType::e5m2:
+      if (op.d == DType::f16)
+        return (wide ? mma_narrow<32, true> : mma_narrow<16, true>)(op, generation, a, b, c, d);
+      return (wide ? mma_narrow<32, false> : mma_narrow<16, false>)(op, generation, a, b, c, d);
     default:
-      break;
+      return mma_integer(op, a, b, c, d);
   }
-  bool const a_unsigned = op.a == DType::u8;
-  bool const b_unsigned = op.b == DType::u8;
-  if (op.variant == MmaVariant::saturate) {
-    return (wide ? integer_function<32, true>(a_unsigned, b_unsigned)
-                 : integer_function<16, true>(a_unsigned, b_unsigned))(a, b, c, d);
+}
+
+void mma_sync_warp(MmaSpec const& op, double const (*a)[8], double const (*b)[4],
+                   double const (*c)[4], double (*d)[4]) {
+  double rows[kRows][16], columns[kColumns][16];
+  int const halves = op.m / 8, steps = op.k / 4;
+  for (int lane = 0; lane < 32; ++lane) {
+    for (int r = 0; r < halves * steps; ++r) {
+      Placed const at = placed(lane, r, halves, 1);
+      rows[at.row][at.k] = a[lane][r];
+    }
+    for (int r = 0; r < steps; ++r) columns[lane / 4][placed(lane, r, 1, 1).k] = b[lane][r];
   }
-  return (wide ? integer_function<32, false>(a_unsigned, b_unsigned)
-               : integer_function<16, false>(a_unsigned, b_unsigned))(a, b, c, d);
+  for (int lane = 0; lane < 32; ++lane) {
+    for (int r = 0; r < 2 * halves; ++r) {
+      double const* const row = rows[lane / 4 + 8 * (r / 2)];
+      double const* const column = columns[2 * (lane % 4) + r % 2];
+      double sum = c[lane][r];
+      for (int k = 0; k < op.k; ++k) sum = std::fma(row[k], column[k], sum);
+      d[lane][r] = std::isnan(sum) ? std::numeric_limits<double>::quiet_NaN() : sum;
+    }
+  }
 }
 
 }  // namespace tegula::sim

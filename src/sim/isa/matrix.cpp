@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <cstring>
 
 #include "isa/current_cta.hpp"
@@ -5,10 +7,21 @@
 #include "tegula/sim/arithmetic.hpp"
 #include "tegula/sim/hooks.hpp"
 
-/// Instructions of a warp on matrices: ldmatrix, stmatrix, mma.sync.
+/// Instructions of a warp on matrices: ldmatrix, stmatrix, movmatrix, mma.sync.
 namespace tegula::sim {
 
 namespace {
+
+/// Ends the cluster where the simulated GPU lacks an mma.sync: PTX ISA, "mma", target notes.
+void check_generation(Cta& cta, MmaSpec const& op, SourceLocation where) {
+  int const has = spec_of(cta.generation()).compute_capability;
+  if (has >= op.sm) return;
+  cta.fail(
+      FindingKind::invalid_operand, where, cta.here(),
+      fmt::format("mma.sync.m{}n{}k{} of {} and {} is an instruction of sm_{}, and the machine "
+                  "an sm_{}",
+                  op.m, op.n, op.k, to_string(op.a), to_string(op.b), op.sm, has));
+}
 
 std::uint32_t load32(unsigned char const* p) {
   std::uint32_t v = 0;
@@ -87,21 +100,50 @@ void stmatrix(std::uint32_t row, std::uint32_t const* registers, int count, bool
   cta.release(kFullWarp, where, Instruction::stmatrix);
 }
 
-void mma_sync(WarpMma const& op, void* d, std::uint32_t const* a, std::uint32_t const* b,
-              void const* c, SourceLocation where) {
+std::uint32_t movmatrix(std::uint32_t source, SourceLocation where) {
   Cta& cta = current_cta();
   Warp& own = cta.current_warp();
   int const lane = cta.current_thread().lane;
-  std::memcpy(own.a[lane], a, op.a_bytes);
-  std::memcpy(own.b[lane], b, op.b_bytes);
-  std::memcpy(own.c[lane], c, op.c_bytes);
-  if (cta.meet(Instruction::mma_sync, op.variant, kFullWarp, where)) {
-    mma_sync_warp(op.spec, cta.generation(), own.a, own.b, own.c, own.d);
-    if (cta.counting() || cta.cluster().timed())
-      cta.observers().mma_executed(cta, own, 16 * 8 * op.spec.k, where);
-    cta.release(kFullWarp, where, Instruction::mma_sync);
+  own.operand[lane] = source;
+  if (cta.meet(Instruction::movmatrix, 0, kFullWarp, where)) {
+    for (int l = 0; l < 32; ++l) {
+      // Elements l / 4 of rows 2 * (l % 4) and the next one; a row lies in four lanes.
+      auto const element = [&](int row) {
+        return own.operand[4 * row + l / 8] >> 16 * (l / 4 % 2) & 0xffffu;
+      };
+      own.result[l] = element(2 * (l % 4)) | element(2 * (l % 4) + 1) << 16;
+    }
+    cta.release(kFullWarp, where, Instruction::movmatrix);
   }
-  std::memcpy(d, own.d[lane], op.c_bytes);
+  return own.result[lane];
+}
+
+void mma_sync(WarpMma const& op, void* d, void const* a, void const* b, void const* c,
+              SourceLocation where) {
+  Cta& cta = current_cta();
+  Warp& own = cta.current_warp();
+  int const lane = cta.current_thread().lane;
+  // The warp's registers are rows, a lane each.
+  auto const multiply = [&](auto& of_a, auto& of_b, auto& of_c, auto& of_d, auto&& product) {
+    std::memcpy(of_a[lane], a, op.a_bytes);
+    std::memcpy(of_b[lane], b, op.b_bytes);
+    std::memcpy(of_c[lane], c, op.c_bytes);
+    if (cta.meet(Instruction::mma_sync, op.variant, kFullWarp, where)) {
+      check_generation(cta, op.spec, where);
+      product();
+      if (cta.counting() || cta.cluster().timed())
+        cta.observers().mma_executed(cta, own, op.spec.m * op.spec.n * op.spec.k, where);
+      cta.release(kFullWarp, where, Instruction::mma_sync);
+    }
+    std::memcpy(d, of_d[lane], op.c_bytes);
+  };
+  if (op.spec.a == DType::f64) {
+    multiply(own.f64_a, own.f64_b, own.f64_c, own.f64_d,
+             [&] { mma_sync_warp(op.spec, own.f64_a, own.f64_b, own.f64_c, own.f64_d); });
+  } else {
+    multiply(own.a, own.b, own.c, own.d,
+             [&] { mma_sync_warp(op.spec, cta.generation(), own.a, own.b, own.c, own.d); });
+  }
 }
 
 }  // namespace tegula::sim

@@ -136,6 +136,10 @@ struct Warp {
   std::uint32_t b[32][2];
   std::uint32_t c[32][4];
   std::uint32_t d[32][4];  ///< results: of mma.sync, and of ldmatrix
+  double f64_a[32][8];     ///< mma.sync of f64
+  double f64_b[32][4];
+  double f64_c[32][4];
+  double f64_d[32][4];
   std::uint32_t operand[32];
   std::uint32_t value[32];
   std::uint32_t result[32];  ///< of shuffles, votes, reductions

@@ -1,9 +1,13 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <exception>
 #include <limits>
+#include <string>
+#include <type_traits>
 
 #include "run_kernel.hpp"
 #include "tegula/sim/arithmetic.hpp"
@@ -104,25 +108,90 @@ TEST(Instruction, LdmatrixTransGivesEachLaneTwoElementsOfAColumn) {
   check_ldmatrix<4, true>();
 }
 
+TEST(Instruction, MovmatrixTransposes) {
+  auto const in = words(Movmatrix::in_words);
+  auto const out = run<Movmatrix>(in);
+  std::uint16_t elements[8][8];
+  static_assert(sizeof elements == 4 * Movmatrix::in_words);
+  std::memcpy(elements, in.data(), sizeof elements);  // a row lies in four lanes
+  for (std::size_t lane = 0; lane < 32; ++lane) {
+    std::size_t const column = lane / 4, row = lane % 4 * 2;
+    EXPECT_EQ(out[2 * lane],
+              elements[row][column] | std::uint32_t{elements[row + 1][column]} << 16);
+    EXPECT_EQ(out[2 * lane + 1], in[lane]);
+  }
+}
+
+/// Of 32 lanes, as mma_sync_warp takes them.
+template <class T, int N> struct WarpRegisters { T of[32][N]; };
+
 template <int Op> void check_mma_against_arithmetic() {
   using Kernel = MmaSync<Op>;
+  using Registers = typename Kernel::Registers;
+  using T = typename Registers::Operand;
+  constexpr bool kWide = std::is_same_v<T, double>;
   auto const in = words(Kernel::in_words, Op + 1);
-  for (auto const generation : {sim::Generation::sm80, sim::Generation::sm90}) {
+  for (auto const generation :
+       {sim::Generation::sm80, sim::Generation::sm90, sim::Generation::sm100}) {
+    if (sim::spec_of(generation).compute_capability < Kernel::op.sm) continue;
     sim::Machine machine({.generation = generation});
     auto const out = run_kernel<Kernel>(machine, in);
-    std::uint32_t a[32][4] = {}, b[32][2] = {}, c[32][4] = {}, d[32][4] = {};
-    std::uint32_t const* next = in.data();
+    WarpRegisters<T, kWide ? 8 : 4> a{};
+    WarpRegisters<T, kWide ? 4 : 2> b{};
+    WarpRegisters<T, 4> c{}, d{};
     for (int lane = 0; lane < 32; ++lane) {
-      for (int i = 0; i < Kernel::a_words; ++i) a[lane][i] = *next++;
-      for (int i = 0; i < Kernel::b_words; ++i) b[lane][i] = *next++;
-      for (int i = 0; i < Kernel::c_words; ++i) c[lane][i] = *next++;
+      typename Registers::A own_a;
+      typename Registers::B own_b;
+      typename Registers::C own_c;
+      Kernel::fill_all(own_a, own_b, own_c, lane,
+                       [&](int word) { return in[static_cast<std::size_t>(word)]; });
+      std::memcpy(a.of[lane], own_a, sizeof own_a);
+      std::memcpy(b.of[lane], own_b, sizeof own_b);
+      std::memcpy(c.of[lane], own_c, sizeof own_c);
     }
-    sim::mma_sync_warp(Kernel::op, generation, a, b, c, d);
+    if constexpr (kWide) {
+      sim::mma_sync_warp(Kernel::op, a.of, b.of, c.of, d.of);
+      for (auto& lane : d.of) {
+        for (double& x : lane) x = x == x ? x : std::bit_cast<double>(~std::uint64_t{0});
+      }
+    } else {
+      sim::mma_sync_warp(Kernel::op, generation, a.of, b.of, c.of, d.of);
+    }
     for (int lane = 0; lane < 32; ++lane) {
-      EXPECT_EQ(0, std::memcmp(out.data() + Kernel::c_words * lane, d[lane], 4 * Kernel::c_words))
-          << "op " << Op << " lane " << lane;
+      EXPECT_EQ(0,
+                std::memcmp(out.data() + Kernel::c_words * lane, d.of[lane], 4 * Kernel::c_words))
+          << mma_name(Kernel::op).text << " lane " << lane;
     }
   }
+}
+
+/// What is said of an mma.sync on a GPU that lacks it.
+template <int Op> std::string refusal_of(sim::Generation generation) {
+  sim::Machine machine({.generation = generation});
+  try {
+    run_kernel<MmaSync<Op>>(machine, words(MmaSync<Op>::in_words));
+  } catch (std::exception const& e) {
+    return e.what();
+  }
+  return "";
+}
+constexpr int index_of(MmaSpec const& spec) {
+  int i = 0;
+  while (kMmas[i] != spec) ++i;
+  return i;
+}
+
+TEST(Instruction, MmaSyncThatTheGpuLacksIsRefused) {
+  using enum DType;
+  EXPECT_THAT(
+      refusal_of<index_of(warp_mma(e4m3, e5m2, f32, 32))>(sim::Generation::sm80),
+      testing::HasSubstr(
+          "mma.sync.m16n8k32 of e4m3 and e5m2 is an instruction of sm_89, and the machine an "
+          "sm_80"));
+  EXPECT_THAT(
+      refusal_of<index_of(warp_mma(f64, f64, 8))>(sim::Generation::sm80),
+      testing::HasSubstr(
+          "mma.sync.m16n8k8 of f64 and f64 is an instruction of sm_90, and the machine an sm_80"));
 }
 
 TEST(Instruction, MmaSyncOfEveryTypeIsTheArithmeticModelOnTheRightLanes) {
@@ -133,11 +202,7 @@ TEST(Instruction, MmaSyncOfEveryTypeIsTheArithmeticModelOnTheRightLanes) {
 // Small whole numbers make every sum exact, whatever the rounding; the fragments are those of the
 // PTX ISA, "Matrix fragments for mma.m16n8k32".
 TEST(Instruction, MmaSyncMultipliesMatrices) {
-  constexpr int op = [] {
-    int i = 0;
-    while (kMmas[i] != warp_mma(DType::s8, DType::s32, 32)) ++i;
-    return i;
-  }();
+  constexpr int op = index_of(warp_mma(DType::s8, DType::s32, 32));
   using Kernel = MmaSync<op>;
   auto const in = words(Kernel::in_words);
   auto const out = run<Kernel>(in);

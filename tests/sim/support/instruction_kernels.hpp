@@ -11,6 +11,7 @@
 #include "tegula/arch/ldmatrix.hpp"
 #include "tegula/arch/math.hpp"
 #include "tegula/arch/mma_sync.hpp"
+#include "tegula/arch/movmatrix.hpp"
 #include "tegula/arch/reduction.hpp"
 #include "tegula/arch/shared.hpp"
 #include "tegula/arch/special_registers.hpp"
@@ -185,9 +186,21 @@ template <int Count, bool Transpose> struct Ldmatrix : OneWarp {
   }
 };
 
-/// Every mma.sync of arch/, out of the catalogue: those of sm_80 with M = 16 and elements of 8 bits
-/// or more.
-inline constexpr int kMmaCount = 24;
+/// movmatrix: a matrix transposed between registers, and once more.
+struct Movmatrix : OneWarp {
+  static constexpr int in_words = 32;
+  static constexpr int out_words = 64;
+
+  TEGULA_DEVICE void operator()(Words const& p, SharedStorage&) const {
+    int const lane = lane_id();
+    std::uint32_t const once = movmatrix_trans(ld_global<std::uint32_t>(p.in + lane));
+    st_global(p.out + 2 * lane, once);
+    st_global(p.out + 2 * lane + 1, movmatrix_trans(once));
+  }
+};
+
+/// Every mma.sync of arch/, out of the catalogue.
+inline constexpr int kMmaCount = 82;
 struct MmaList {
   MmaSpec specs[kMmaCount];
   constexpr MmaSpec operator[](int i) const { return specs[i]; }
@@ -196,34 +209,81 @@ inline constexpr MmaList kMmas = [] {
   MmaList list{};
   int count = 0;
   any_warp_mma([&](MmaSpec const& spec) {
-    if (spec.sm == 80 && spec.m == 16 && bits(spec.a) >= 8 && check(spec))
-      list.specs[count++] = spec;
+    if (spec.sm != 75 && check(spec)) list.specs[count++] = spec;
     return false;
   });
-  return list;
+  return count == kMmaCount ? list : throw "kMmaCount is not how many there are";
 }();
 
-/// One mma.sync: a lane's registers of A, B and C in, D out.
+/// Random bits as a register of an mma.sync, or two of f64. Doubles, and the operands of 8 bits and
+/// their sums, mostly lie near each other: of random ones one product decides, or a NaN.
+template <DType Type, bool OfNarrow, class T>
+TEGULA_DEVICE T mma_register(std::uint64_t bits, int lane) {
+  if constexpr (Type == DType::f64) {
+    if ((bits & 0x3ff) != 0x155)
+      bits = (bits & 0x800fffffffffffffu) | (1019 + (bits >> 52 & 7)) << 52;
+    return __builtin_bit_cast(double, bits);
+  } else {
+    auto word = static_cast<std::uint32_t>(bits);
+    if (OfNarrow && Type == DType::f32 && lane % 4 != 0)
+      word = (word & 0x807fffffu) | (115 + (word >> 23 & 15)) << 23;
+    if (OfNarrow && Type != DType::f32 && Type != DType::f16 && lane / 4 % 4 != 0)
+      word &= 0xbfbfbfbfu;
+    return __builtin_bit_cast(T, word);
+  }
+}
+
+/// One mma.sync: a lane's registers of A, B and C in, D out. (Which NaN a sum of doubles is, is not
+/// asked.)
 template <int Op> struct MmaSync : OneWarp {
   static constexpr MmaSpec op = kMmas[Op];
+  static constexpr int architecture = op.sm;
   using Registers = MmaRegisters<op>;
+  static constexpr bool narrow = op.a == DType::e4m3 || op.a == DType::e5m2;
   static constexpr int a_words = a_registers(op);
   static constexpr int b_words = b_registers(op);
   static constexpr int c_words = d_registers(op);
   static constexpr int in_words = 32 * (a_words + b_words + c_words);
   static constexpr int out_words = 32 * c_words;
 
+  /// The registers of an operand, from the lane's words on; `load(word)` reads one.
+  template <DType Type, class T, int N, class Load>
+  TEGULA_DEVICE static void fill(T (&registers)[N], int first, int lane, Load load) {
+    int const at = (a_words + b_words + c_words) * lane + first;
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      std::uint64_t bits = load(at + each_of<T> * i);
+      if constexpr (each_of<T> == 2) bits |= std::uint64_t{load(at + 2 * i + 1)} << 32;
+      registers[i] = mma_register<Type, narrow, T>(bits, lane);
+    }
+  }
+  template <class T> static constexpr int each_of = static_cast<int>(sizeof(T)) / 4;
+  template <class Load>
+  TEGULA_DEVICE static void fill_all(typename Registers::A& a, typename Registers::B& b,
+                                     typename Registers::C& c, int lane, Load load) {
+    fill<op.a>(a, 0, lane, load);
+    fill<op.b>(b, a_words, lane, load);
+    fill<op.c>(c, a_words + b_words, lane, load);
+  }
+
   TEGULA_DEVICE void operator()(Words const& p, SharedStorage&) const {
     int const lane = lane_id();
-    std::uint32_t const* in = p.in + (a_words + b_words + c_words) * lane;
     typename Registers::A a;
     typename Registers::B b;
     typename Registers::C c;
-    for (int i = 0; i < a_words; ++i) a[i] = ld_global<std::uint32_t>(in++);
-    for (int i = 0; i < b_words; ++i) b[i] = ld_global<std::uint32_t>(in++);
-    for (int i = 0; i < c_words; ++i) c[i] = ld_global<typename Registers::Accumulator>(in++);
+    fill_all(a, b, c, lane, [&](int word) { return ld_global<std::uint32_t>(p.in + word); });
     mma_sync<op>(c, a, b, c);
-    for (int i = 0; i < c_words; ++i) st_global(p.out + c_words * lane + i, c[i]);
+#pragma unroll
+    for (int i = 0; i < Registers::d_count; ++i) {
+      if constexpr (op.d == DType::f64) {
+        auto const bits =
+            c[i] == c[i] ? __builtin_bit_cast(std::uint64_t, c[i]) : ~std::uint64_t{0};
+        st_global(p.out + c_words * lane + 2 * i, static_cast<std::uint32_t>(bits));
+        st_global(p.out + c_words * lane + 2 * i + 1, static_cast<std::uint32_t>(bits >> 32));
+      } else {
+        st_global(p.out + c_words * lane + i, c[i]);
+      }
+    }
   }
 };
 
@@ -385,7 +445,7 @@ template <class... Kernel> struct Kernels { static constexpr int size = sizeof..
 template <int... Op> constexpr auto all_kernels(std::integer_sequence<int, Op...>) {
   return Kernels<SpecialRegisters, VectorWidths, CpAsyncSizes, CpAsyncGroups, Ldmatrix<1, false>,
                  Ldmatrix<2, false>, Ldmatrix<4, false>, Ldmatrix<1, true>, Ldmatrix<2, true>,
-                 Ldmatrix<4, true>, Shuffles, PartialMasks, VotesAndReductions, CtaSync,
+                 Ldmatrix<4, true>, Movmatrix, Shuffles, PartialMasks, VotesAndReductions, CtaSync,
                  NamedBarriers, Atomics, ExactMath, MmaSync<Op>...>{};
 }
 
