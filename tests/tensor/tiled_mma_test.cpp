@@ -42,7 +42,7 @@ template <TiledMmaSpec S, int K, int ContiguousA = 1, int ContiguousB = 1> struc
   using SharedStorage = OperandTiles<TileA, TileB>;
   template <int Rows, int Contiguous, class T> static constexpr TiledCopySpec elements() {
     // 4 bytes at a time where rows allow, so that all widths of copies are used
-    int const vector = 4 / static_cast<int>(sizeof(T));
+    int const vector = sizeof(T) > 4 ? 1 : 4 / static_cast<int>(sizeof(T));
     return share_rows({.threads = 32,
                        .m = Rows,
                        .n = K,
@@ -99,7 +99,7 @@ template <TiledMmaSpec S, int K, int ContiguousA = 1, int ContiguousB = 1> struc
 };
 
 template <class T> T from_int(int x) {
-  if constexpr (std::is_integral_v<T>) {
+  if constexpr (std::is_arithmetic_v<T>) {
     return static_cast<T>(x);
   } else {
     return from_float<T>(static_cast<float>(x));
@@ -218,11 +218,14 @@ TEST(TiledMma, EveryFloatingPointMmaSync) {
   check_shared_warp_mma<warp_mma(tf32, f32, 8)>("tf32 k8");
   check_shared_warp_mma<warp_mma(f16, f16, 8)>("f16 accumulators k8");
   check_shared_warp_mma<warp_mma(f16, f16, 16)>("f16 accumulators k16");
-}
-
-constexpr MmaSpec saturating(MmaSpec s) {
-  s.variant = MmaVariant::saturate;
-  return s;
+  check_shared_warp_mma<warp_mma(e4m3, e5m2, f32, 16)>("e4m3 e5m2 k16");
+  check_shared_warp_mma<warp_mma(e5m2, e4m3, f32, 32)>("e5m2 e4m3 k32");
+  check_like_warp_mma<warp_mma(e4m3, e4m3, f16, 16)>("e4m3, f16 accumulators k16");
+  check_warp_mma<warp_mma(e5m2, e5m2, f16, 32)>("e5m2, f16 accumulators k32");
+  check_shared_warp_mma<warp_mma(f64, f64, f64, 4, 8)>("f64 m8n8k4");
+  check_like_warp_mma<warp_mma(f64, f64, 4)>("f64 k4");
+  check_like_warp_mma<warp_mma(f64, f64, 8)>("f64 k8");
+  check_shared_warp_mma<warp_mma(f64, f64, 16)>("f64 k16");
 }
 
 TEST(TiledMma, EveryIntegerMmaSync) {
@@ -235,7 +238,8 @@ TEST(TiledMma, EveryIntegerMmaSync) {
   check_like_warp_mma<warp_mma(s8, u8, s32, 32)>("s8 u8 k32");
   check_shared_warp_mma<warp_mma(u8, s8, s32, 32), true>("u8 s8 k32");
   check_warp_mma<warp_mma(u8, u8, s32, 32)>("u8 u8 k32");
-  check_warp_mma<saturating(warp_mma(s8, s8, s32, 32))>("s8 s8 k32 satfinite");
+  check_warp_mma<warp_mma(s8, s8, s32, 32, 16, MmaVariant::saturate)>("s8 s8 k32 satfinite");
+  check_shared_warp_mma<warp_mma(u8, s8, s32, 16, 8)>("u8 s8 m8n8k16");
 }
 
 TEST(TiledMma, OperandsContiguousAlongMn) {
@@ -248,6 +252,10 @@ TEST(TiledMma, OperandsContiguousAlongMn) {
       "tf32: plain loads");
   check_product<OneProduct<TiledMmaSpec{warp_mma(s8, s8, s32, 32), 32, 32, 1, 2}, 64, 0, 0>>(
       "s8: plain loads");
+  check_product<OneProduct<TiledMmaSpec{warp_mma(e4m3, f32, 32), 32, 32, 1, 2}, 64, 1, 0>>(
+      "e4m3, B: plain loads");
+  check_product<OneProduct<TiledMmaSpec{warp_mma(f64, f64, 8), 32, 32, 1, 2}, 16, 0, 0>>(
+      "f64: plain loads");
 }
 
 TEST(TiledMma, EveryWgmmaOfSharedMemory) {
