@@ -28,7 +28,7 @@ TEGULA_DEVICE void ldmatrix(std::uint32_t (&r)[Count], SharedAddr row,
                  : "r"(row));
   }
 #else
-  sim::ldmatrix(r, Count, /*transpose=*/false, row, where);
+  sim::ldmatrix(r, Count, sim::MatrixForm::plain, row, where);
 #endif
 }
 
@@ -54,7 +54,33 @@ TEGULA_DEVICE void ldmatrix_trans(
                  : "r"(row));
   }
 #else
-  sim::ldmatrix(r, Count, /*transpose=*/true, row, where);
+  sim::ldmatrix(r, Count, sim::MatrixForm::transposed, row, where);
+#endif
+}
+
+/// As ldmatrix, of Count / 2 matrices of 16x16 bytes, each transposed (sm_100a). Lane l gives the
+/// address of row l % 16 of matrix l / 16; with one matrix lanes from 16 on give any valid address.
+/// r[2 i] receives elements lane / 4 of rows 4 * (lane % 4) to the third after it of matrix i, the
+/// first lowest; r[2 i + 1] elements lane / 4 + 8. So two matrices along k are A of an m16n8k32
+/// that is contiguous along m.
+template <int Count>
+TEGULA_DEVICE void ldmatrix_trans_b8(
+    std::uint32_t (&r)[Count], SharedAddr row,
+    [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+  static_assert(Count == 2 || Count == 4,
+                "ldmatrix_trans_b8 loads 1 or 2 matrices, of 2 registers each");
+#if TEGULA_GPU
+  if constexpr (Count == 2) {
+    asm volatile("ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%0, %1}, [%2];"
+                 : "=r"(r[0]), "=r"(r[1])
+                 : "r"(row));
+  } else {
+    asm volatile("ldmatrix.sync.aligned.m16n16.x2.trans.shared.b8 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(row));
+  }
+#else
+  sim::ldmatrix(r, Count, sim::MatrixForm::bytes_transposed, row, where);
 #endif
 }
 

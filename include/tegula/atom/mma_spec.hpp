@@ -122,9 +122,7 @@ constexpr void check_warp_mma(MmaSpec const& s) {
   bool const wide = s.a == DType::f64 && s.b == DType::f64;
   bool const same = s.a == s.b && (s.a == DType::f16 || s.a == DType::bf16 || s.a == DType::tf32);
   if (!integer && !narrow && !wide && !same)
-    refuse("mma_sync",
-           "a and b must be f16, bf16, tf32, f64 or b1 both, or e4m3 or e5m2, s8 or u8, s4 or u4 "
-           "each",
+    refuse("mma_sync", "a and b must be f16, bf16, tf32, f64 or b1 both, or fp8, s8/u8, s4/u4 each",
            to_string(s.a), to_string(s.b));
   if (s.n != 8 || (s.m != 16 && s.m != 8))
     refuse("mma_sync", "m must be 16 or 8, and n 8", s.m, s.n);

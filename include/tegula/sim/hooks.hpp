@@ -14,6 +14,7 @@
 #include "tegula/arch/tensor_memory_address.hpp"
 #include "tegula/atom/mma_spec.hpp"
 #include "tegula/atom/scaled_mma_spec.hpp"
+#include "tegula/sim/matrix_form.hpp"
 #include "tegula/sim/mutation.hpp"
 
 /// What the instructions of arch/ call on the host: the simulated machine, as plain
@@ -118,7 +119,8 @@ void cp_async_wait_all(SourceLocation where);
 void cp_async_mbarrier_arrive(std::uint32_t mbarrier, SourceLocation where);
 void cp_async_mbarrier_arrive_noinc(std::uint32_t mbarrier, SourceLocation where);
 
-void ldmatrix(std::uint32_t* registers, int count, bool transpose, std::uint32_t row,
+/// `count` registers.
+void ldmatrix(std::uint32_t* registers, int count, MatrixForm form, std::uint32_t row,
               SourceLocation where);
 std::uint32_t movmatrix(std::uint32_t source, SourceLocation where);
 void mma_sync(WarpMma const& op, void* d, void const* a, void const* b, void const* c,
@@ -200,7 +202,7 @@ void griddepcontrol_launch_dependents(SourceLocation where);
 void setmaxnreg_inc(int registers, SourceLocation where);
 void setmaxnreg_dec(int registers, SourceLocation where);
 bool elect_one(std::uint32_t mask, SourceLocation where);
-void stmatrix(std::uint32_t row, std::uint32_t const* registers, int count, bool transpose,
+void stmatrix(std::uint32_t row, std::uint32_t const* registers, int count, MatrixForm form,
               SourceLocation where);
 
 // Bulk copies (arch/tma.hpp).

@@ -60,7 +60,7 @@ class Checker {
   void shared_accessed(Cta& cta, SharedAccess const& access);
   void shared_unpoisoned(Cta& cta, std::uint32_t address, std::uint32_t bytes);
   void shared_discarded(Cta& cta, std::uint32_t address, std::uint32_t bytes, SourceLocation where);
-  void matrix_row_accessed(Cta& cta, SharedAccess const& access, bool transpose, int row);
+  void matrix_row_accessed(Cta& cta, SharedAccess const& access, MatrixForm form, int row);
   void global_accessed(Cta& cta, GlobalUse const& use);
   void global_reached(Cta& cta, GlobalUse const& use);
   void strong_access_performed(Cta& cta, StrongAccess const& access);

@@ -117,7 +117,7 @@ void Checker::shared_accessed(Cta& cta, SharedAccess const& access) {
                 thread.lane, agents_.causality().now());
 }
 
-void Checker::matrix_row_accessed(Cta& cta, SharedAccess const& access, bool transpose, int row) {
+void Checker::matrix_row_accessed(Cta& cta, SharedAccess const& access, MatrixForm form, int row) {
   OfCta& own = of(cta);
   bool const right = check_state(cta, own, access);
   if (!races_) return;
@@ -127,19 +127,21 @@ void Checker::matrix_row_accessed(Cta& cta, SharedAccess const& access, bool tra
   Conflict conflict;
   bool ordered = true;
   if (!access.write) {
-    // Word w of a row is for lane 4 row + w; or its halves, columns of the matrix, for two lanes.
-    std::uint32_t lanes[4];
-    for (int w = 0; w < 4; ++w)
-      lanes[w] = transpose ? 0x11u << (8 * w + row / 2) : 1u << (4 * row + w);
+    // The lanes that get an element of each word of the row: one, two or four of them.
+    int const columns = form == MatrixForm::bytes_transposed ? 16 : 8;
+    std::uint32_t lanes[4] = {};
+    for (int c = 0; c < columns; ++c)
+      lanes[4 * c / columns] |= 1u << lane_of_matrix(form, false, row, c);
     ordered = shadow.read_row(agent(cta, 0), offset, lanes, by, conflict);
-  } else if (!transpose) {
+  } else if (form == MatrixForm::plain) {
     int const lanes[4] = {4 * row, 4 * row + 1, 4 * row + 2, 4 * row + 3};
     ordered = shadow.write_row(agent(cta, 0), offset, lanes, by, conflict);
   } else {
-    for (int c = 0; c < 8; ++c) {
+    int const columns = form == MatrixForm::bytes_transposed ? 16 : 8, bytes = 16 / columns;
+    for (int c = 0; c < columns; ++c) {
       Conflict other;
-      if (!shadow.write(agent(cta, 4 * c + row / 2), offset + 2 * static_cast<std::uint32_t>(c), 2,
-                        by, other) &&
+      if (!shadow.write(agent(cta, lane_of_matrix(form, true, row, c)),
+                        offset + static_cast<std::uint32_t>(bytes * c), bytes, by, other) &&
           ordered) {
         ordered = false;
         conflict = other;

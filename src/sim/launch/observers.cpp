@@ -114,8 +114,9 @@ void Observers::shared_discarded(Cta& cta, std::uint32_t address, std::uint32_t 
                                  SourceLocation where) {
   list_->checker.shared_discarded(cta, address, bytes, where);
 }
-void Observers::matrix_row_accessed(Cta& cta, SharedAccess const& access, bool transpose, int row) {
-  list_->checker.matrix_row_accessed(cta, access, transpose, row);
+void Observers::matrix_row_accessed(Cta& cta, SharedAccess const& access, MatrixForm form,
+                                    int row) {
+  list_->checker.matrix_row_accessed(cta, access, form, row);
 }
 void Observers::global_accessed(Cta& cta, GlobalUse const& use) {
   list_->checker.global_accessed(cta, use);

@@ -269,8 +269,8 @@ class Cta {
                      SourceLocation where, int lane, Strength strength = {});
   /// Likewise for a row of an 8 x 8 matrix, 16 bytes whose address the lane gives and that
   /// others hold.
-  bool shared_matrix_row(Instruction instruction, std::uint32_t address, bool write, bool transpose,
-                         int row, SourceLocation where, int lane);
+  bool shared_matrix_row(Instruction instruction, std::uint32_t address, bool write,
+                         MatrixForm form, int row, SourceLocation where, int lane);
   /// As shared_access, for global memory.
   bool global_access(Instruction instruction, void const* address, int bytes, GlobalAccess access,
                      SourceLocation where, int alignment);

@@ -11,6 +11,7 @@
 #include "tegula/arch/scope.hpp"
 #include "tegula/arch/source_location.hpp"
 #include "tegula/arch/tensor_map.hpp"
+#include "tegula/sim/matrix_form.hpp"
 #include "values/instruction.hpp"
 
 namespace tegula::sim {
@@ -134,7 +135,7 @@ class Observers {
   /// Nobody needs what bytes of it hold.
   void shared_discarded(Cta& cta, std::uint32_t address, std::uint32_t bytes, SourceLocation where);
   /// A row of an 8 x 8 matrix is moved, 16 bytes whose address the lane gives and that others hold.
-  void matrix_row_accessed(Cta& cta, SharedAccess const& access, bool transpose, int row);
+  void matrix_row_accessed(Cta& cta, SharedAccess const& access, MatrixForm form, int row);
   /// The current thread accesses bytes of global memory.
   void global_accessed(Cta& cta, GlobalUse const& use);
   /// The current thread issues an operation that will, from `offset` on.

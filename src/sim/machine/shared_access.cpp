@@ -93,12 +93,12 @@ bool Cta::shared_access(Instruction instruction, std::uint32_t address, int byte
 }
 
 bool Cta::shared_matrix_row(Instruction instruction, std::uint32_t address, bool write,
-                            bool transpose, int row, SourceLocation where, int lane) {
+                            MatrixForm form, int row, SourceLocation where, int lane) {
   if (address % 16 != 0 || !shared_.contains(address, 16)) [[unlikely]]
     return shared_access(instruction, address, 16, write, where, lane);
   if (check_)
-    observers().matrix_row_accessed(*this, {instruction, address, 16, write, where, lane},
-                                    transpose, row);
+    observers().matrix_row_accessed(*this, {instruction, address, 16, write, where, lane}, form,
+                                    row);
   return true;
 }
 

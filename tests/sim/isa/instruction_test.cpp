@@ -10,6 +10,8 @@
 #include <type_traits>
 
 #include "run_kernel.hpp"
+#include "tegula/arch/stmatrix.hpp"
+#include "tegula/atom/mma_atom.hpp"
 #include "tegula/sim/arithmetic.hpp"
 
 /// Each instruction on the simulated machine, against a plain statement of what the PTX ISA says
@@ -106,6 +108,131 @@ TEST(Instruction, LdmatrixTransGivesEachLaneTwoElementsOfAColumn) {
   check_ldmatrix<1, true>();
   check_ldmatrix<2, true>();
   check_ldmatrix<4, true>();
+}
+
+/// ldmatrix of bytes, of matrices that every lane writes in part: the elements of lane l + shift,
+/// which with 0 are its own, so that nothing need order them. out: Count words a lane.
+template <int Count> struct LdmatrixBytes : instruction_kernels::OneWarp {
+  struct Params {
+    std::uint32_t* out;
+    int shift;
+  };
+  struct SharedStorage {
+    alignas(16) std::uint8_t rows[8 * Count][16];
+    template <class F> void name_buffers(F&& name) { name("rows", rows); }
+  };
+
+  void operator()(Params const& p, SharedStorage& smem) const {
+    int const lane = lane_id(), other = (lane + p.shift) % 32;
+    for (int i = 0; i < 2 * Count; ++i) {
+      for (int half = 0; half < 2; ++half) {
+        int const row = 16 * (i / 4) + 4 * (other % 4) + i % 4, column = other / 4 + 8 * half;
+        st_shared(shared_address(&smem.rows[row][column]),
+                  static_cast<std::uint8_t>(16 * row + column + 1));
+      }
+    }
+    std::uint32_t r[Count];
+    ldmatrix_trans_b8(r, shared_address(smem.rows[lane % (8 * Count)]));
+    for (int i = 0; i < Count; ++i) st_global(p.out + Count * lane + i, r[i]);
+  }
+};
+
+constexpr std::uint32_t stored_bytes(int lane, int i) {
+  return 0x03020100u + 0x01010101u * static_cast<std::uint32_t>(4 * lane + 16 * i);
+}
+
+/// stmatrix of bytes, and each lane's reads of what lane l + shift stored. out: Count words a lane.
+template <int Count> struct StmatrixBytes : instruction_kernels::OneWarp {
+  using Params = typename LdmatrixBytes<Count>::Params;
+  using SharedStorage = typename LdmatrixBytes<Count>::SharedStorage;
+
+  void operator()(Params const& p, SharedStorage& smem) const {
+    int const lane = lane_id(), other = (lane + p.shift) % 32;
+    std::uint32_t r[Count];
+    for (int i = 0; i < Count; ++i) r[i] = stored_bytes(lane, i);
+    stmatrix_trans_b8(shared_address(smem.rows[lane % (8 * Count)]), r);
+    for (int i = 0; i < Count; ++i) {
+      std::uint32_t word = 0;
+      for (int byte = 0; byte < 4; ++byte) {
+        int const row = 8 * i + other % 4 * 2 + byte % 2, column = other / 4 + byte / 2 * 8;
+        word |= std::uint32_t{ld_shared<std::uint8_t>(shared_address(&smem.rows[row][column]))}
+                << 8 * byte;
+      }
+      st_global(p.out + Count * lane + i, word);
+    }
+  }
+};
+
+/// What a kernel of bytes wrote on an sm_100, and its report.
+template <class Kernel, int Count>
+std::vector<std::uint32_t> run_bytes(int shift, sim::Report& report) {
+  sim::Machine machine({.generation = sim::Generation::sm100});
+  std::vector<std::uint32_t> out(32 * Count);
+  auto* const device = static_cast<std::uint32_t*>(machine.allocate(4 * out.size(), "out"));
+  report = sim::launch<Kernel>(machine, {1, 1, 1}, {device, shift});
+  machine.download(out.data(), device, 4 * out.size());
+  return out;
+}
+
+/// Each lane's own elements are right; those of the next lane race.
+template <class Kernel, int Count, class Expected> void check_bytes(Expected expected) {
+  sim::Report report;
+  auto const out = run_bytes<Kernel, Count>(0, report);
+  EXPECT_TRUE(report.findings.empty()) << report.text();
+  for (int lane = 0; lane < 32; ++lane) {
+    for (int r = 0; r < Count; ++r) {
+      EXPECT_EQ(out[static_cast<std::size_t>(Count * lane + r)], expected(lane, r))
+          << "lane " << lane << ", register " << r;
+    }
+  }
+  run_bytes<Kernel, Count>(1, report);
+  ASSERT_FALSE(report.findings.empty());
+  EXPECT_EQ(report.findings[0].kind, sim::FindingKind::data_race) << report.text();
+}
+
+TEST(Instruction, LdmatrixOfBytesGivesEachLaneFourElementsOfAColumn) {
+  auto const expected = [](int lane, int r) {
+    std::uint32_t word = 0;
+    for (int i = 0; i < 4; ++i) {
+      int const row = 16 * (r / 2) + 4 * (lane % 4) + i, column = lane / 4 + 8 * (r % 2);
+      word |= static_cast<std::uint32_t>((16 * row + column + 1) % 256) << 8 * i;
+    }
+    return word;
+  };
+  check_bytes<LdmatrixBytes<2>, 2>(expected);
+  check_bytes<LdmatrixBytes<4>, 4>(expected);
+}
+
+// Two matrices along k are A of an m16n8k32 that is contiguous along m.
+TEST(Instruction, LdmatrixOfBytesLoadsAnOperandOfMmaSync) {
+  sim::Report report;
+  auto const out = run_bytes<LdmatrixBytes<4>, 4>(0, report);
+  MmaAtom const atom = mma_atom(warp_mma(DType::e4m3, DType::f32, 32));
+  for (int lane = 0; lane < 32; ++lane) {
+    for (int i = 0; i < 16; ++i) {
+      std::int64_t const at = atom.a(coord(lane, i)), m = at % 16, k = at / 16;
+      std::uint32_t const word = out[static_cast<std::size_t>(4 * lane + i / 4)];
+      EXPECT_EQ(word >> 8 * (i % 4) & 0xff, (16 * k + m + 1) % 256);
+    }
+  }
+}
+
+TEST(Instruction, StmatrixOfBytesStoresAccumulatorsByColumns) {
+  check_bytes<StmatrixBytes<1>, 1>(stored_bytes);
+  check_bytes<StmatrixBytes<2>, 2>(stored_bytes);
+  check_bytes<StmatrixBytes<4>, 4>(stored_bytes);
+}
+
+TEST(Instruction, MatricesOfBytesAreRefusedBeforeSm100) {
+  sim::Machine machine({.generation = sim::Generation::sm90});
+  auto* const out = static_cast<std::uint32_t*>(machine.allocate(4 * 64, "out"));
+  try {
+    sim::launch<LdmatrixBytes<2>>(machine, {1, 1, 1}, {out, 0});
+    ADD_FAILURE() << "not refused";
+  } catch (std::exception const& e) {
+    EXPECT_THAT(e.what(), testing::HasSubstr("ldmatrix of bytes is an instruction of sm_100, and "
+                                             "the machine an sm_90"));
+  }
 }
 
 TEST(Instruction, MovmatrixTransposes) {
