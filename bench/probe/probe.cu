@@ -9,7 +9,7 @@
 // Run:
 //   ./arithmetic_probe [--every-float] [FOLDER]
 // --every-float compares the functions on all 2^32 arguments: a minute or two on 16 cores. A
-// FOLDER, which must exist, receives five files of at most 12 MB each; probe_files.hpp says what is
+// FOLDER, which must exist, receives five files of at most 13 MB each; probe_files.hpp says what is
 // in them. Exits with 1 if a CUDA call failed, with 2 if anything differs from the simulated
 // machine that should not.
 

@@ -13,6 +13,7 @@ namespace tegula::probe {
 constexpr int kept_cases(int subject, CaseSet set) {
   constexpr int kFloat[kCaseSets] = {192, 192, 192, 448, 448, 448, 256, 576};
   constexpr int kInteger[kCaseSets] = {16, 0, 16, 32, 0, 0, 0, 0};
+  if (subject >= kRecordedMmaSubjects) return mma_subject(subject).d == DType::s32 ? 2 : 8;
   return (mma_subject(subject).d == DType::s32 ? kInteger : kFloat)[static_cast<int>(set)];
 }
 
