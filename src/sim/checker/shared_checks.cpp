@@ -126,23 +126,24 @@ void Checker::matrix_row_accessed(Cta& cta, SharedAccess const& access, MatrixFo
   std::uint16_t const by = site(access.instruction, access.where);
   Conflict conflict;
   bool ordered = true;
-  if (!access.write) {
-    // The lanes that get an element of each word of the row: one, two or four of them.
-    int const columns = form == MatrixForm::bytes_transposed ? 16 : 8;
-    std::uint32_t lanes[4] = {};
-    for (int c = 0; c < columns; ++c)
-      lanes[4 * c / columns] |= 1u << lane_of_matrix(form, false, row, c);
-    ordered = shadow.read_row(agent(cta, 0), offset, lanes, by, conflict);
-  } else if (form == MatrixForm::plain) {
+  if (form == MatrixForm::plain && access.write) {
     int const lanes[4] = {4 * row, 4 * row + 1, 4 * row + 2, 4 * row + 3};
     ordered = shadow.write_row(agent(cta, 0), offset, lanes, by, conflict);
+  } else if (form != MatrixForm::bytes_transposed && !access.write) {
+    // Word w of a row is for lane 4 row + w; or its halves, columns of the matrix, for two lanes.
+    std::uint32_t lanes[4] = {};
+    for (int c = 0; c < 8; ++c) lanes[c / 2] |= 1u << lane_of_matrix(form, false, row, c);
+    ordered = shadow.read_row(agent(cta, 0), offset, lanes, by, conflict);
   } else {
-    int const columns = form == MatrixForm::bytes_transposed ? 16 : 8, bytes = 16 / columns;
+    int const columns = form == MatrixForm::bytes_transposed ? 16 : 8;
+    auto const bytes = static_cast<std::uint32_t>(16 / columns);
     for (int c = 0; c < columns; ++c) {
       Conflict other;
-      if (!shadow.write(agent(cta, lane_of_matrix(form, true, row, c)),
-                        offset + static_cast<std::uint32_t>(bytes * c), bytes, by, other) &&
-          ordered) {
+      int const lane = agent(cta, lane_of_matrix(form, access.write, row, c));
+      std::uint32_t const at = offset + bytes * static_cast<std::uint32_t>(c);
+      bool const right_order = access.write ? shadow.write(lane, at, bytes, by, other)
+                                            : shadow.read(lane, at, bytes, by, other);
+      if (!right_order && ordered) {
         ordered = false;
         conflict = other;
       }
