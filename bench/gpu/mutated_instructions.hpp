@@ -380,7 +380,7 @@ TEGULA_DEVICE void bulk_wait_group(SourceLocation where = SourceLocation::curren
   }
 }
 
-template <int Rank, L2Hint Hint = L2Hint::none>
+template <int Rank, L2Policy Hint = L2Hint::none, int Ctas = 1>
 TEGULA_DEVICE void tma_load_multicast(SharedAddr dst, TensorMap const& map, TmaCoordinate<Rank> c,
                                       SharedAddr mbarrier, std::uint16_t cta_mask,
                                       SourceLocation where = SourceLocation::current()) {
@@ -388,7 +388,7 @@ TEGULA_DEVICE void tma_load_multicast(SharedAddr dst, TensorMap const& map, TmaC
                               (cta_mask & (cta_mask - 1)) == 0 ? Mutation::none : Mutation::less);
   // without the lowest rank
   if (m == Mutation::less) cta_mask &= static_cast<std::uint16_t>(cta_mask - 1);
-  tma_load_multicast_unmutated<Rank, Hint>(dst, map, c, mbarrier, cta_mask);
+  tma_load_multicast_unmutated<Rank, Hint, Ctas>(dst, map, c, mbarrier, cta_mask);
 }
 
 template <int N>

@@ -62,8 +62,6 @@ TEST(TensorMap, EachRuleHasItsSentence) {
   std::vector<Breach> const breaches = {
       {[](D& d) { d.dtype = DType::s4; },
        "dtype is s4; TMA moves elements of 8, 16, 32 or 64 bits, and e2m1, e2m3 and e3m2"},
-      {[](D& d) { d.mode = TmaMode::im2col; },
-       "mode is im2col; it must be tiled, for no other maps are encoded"},
       {[](D& d) { d.rank = 0; }, "rank is 0; a tensor map has 1 to 5 axes"},
       {[](D& d) { d.rank = 6; }, "rank is 6; a tensor map has 1 to 5 axes"},
       {[](D& d) { d.address = nullptr; },

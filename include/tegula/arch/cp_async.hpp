@@ -1,5 +1,6 @@
 #pragma once
 
+#include "tegula/arch/cache_hint.hpp"
 #include "tegula/arch/shared.hpp"
 
 /// Asynchronous copies from global to shared memory: PTX ISA, cp.async (sm_80). A copy's bytes are
@@ -7,33 +8,40 @@
 /// after a barrier that follows that wait.
 namespace tegula {
 
+/// What L2 fetches where nothing else is asked for: whole lines.
+inline constexpr CacheHint kCopyHint{.prefetch = L2Prefetch::b128};
+
 /// Copies src_bytes from global to shared memory through L1 (.ca) and fills the rest of Bytes with
 /// zeros; src is not read where src_bytes is 0. Both addresses are multiples of Bytes.
-template <int Bytes>
+template <int Bytes, CacheHint H = kCopyHint>
 TEGULA_DEVICE void cp_async_ca(SharedAddr dst, void const* src, int src_bytes = Bytes,
                                [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
   static_assert(Bytes == 4 || Bytes == 8 || Bytes == 16, "cp.async.ca copies 4, 8 or 16 bytes");
+  static_assert(detail::HintChecked<H, detail::Hinted::cp_async>::value);
 #if TEGULA_GPU
-  asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], %2, %3;" ::"r"(dst), "l"(src),
-               "n"(Bytes), "r"(src_bytes)
+  asm volatile("cp.async.ca.shared.global%4 [%0], [%1], %2, %3%5;" ::"r"(dst), "l"(src), "n"(Bytes),
+               "r"(src_bytes), "C"(detail::HintQualifiers<H>::text),
+               "C"(detail::PolicyOperand<H.l2>::text)
                : "memory");
 #else
-  sim::cp_async(dst, src, Bytes, src_bytes, sim::CacheOp::ca, where);
+  sim::cp_async(dst, src, Bytes, src_bytes, where);
 #endif
 }
 
 /// Copies src_bytes from global to shared memory past L1 (.cg) and fills the rest of the 16 bytes
 /// with zeros.
-template <int Bytes = 16>
+template <int Bytes = 16, CacheHint H = kCopyHint>
 TEGULA_DEVICE void cp_async_cg(SharedAddr dst, void const* src, int src_bytes = Bytes,
                                [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
   static_assert(Bytes == 16, "cp.async.cg copies 16 bytes");
+  static_assert(detail::HintChecked<H, detail::Hinted::cp_async>::value);
 #if TEGULA_GPU
-  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], %2, %3;" ::"r"(dst), "l"(src),
-               "n"(Bytes), "r"(src_bytes)
+  asm volatile("cp.async.cg.shared.global%4 [%0], [%1], %2, %3%5;" ::"r"(dst), "l"(src), "n"(Bytes),
+               "r"(src_bytes), "C"(detail::HintQualifiers<H>::text),
+               "C"(detail::PolicyOperand<H.l2>::text)
                : "memory");
 #else
-  sim::cp_async(dst, src, Bytes, src_bytes, sim::CacheOp::cg, where);
+  sim::cp_async(dst, src, Bytes, src_bytes, where);
 #endif
 }
 

@@ -13,6 +13,10 @@ template <class V>
 concept MemoryValue = std::is_trivially_copyable_v<V> &&
     (sizeof(V) == 1 || sizeof(V) == 2 || sizeof(V) == 4 || sizeof(V) == 8 || sizeof(V) == 16);
 
+/// What one access to global memory moves: as much, or 32 bytes (sm_100).
+template <class V>
+concept GlobalValue = MemoryValue<V> ||(std::is_trivially_copyable_v<V> && sizeof(V) == 32);
+
 /// A value's bits in the registers that a vector load or store names.
 template <int Bytes> struct RegisterBits { std::uint32_t word[Bytes / 4]; };
 template <> struct RegisterBits<1> { std::uint8_t byte; };

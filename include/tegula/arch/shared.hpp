@@ -87,4 +87,17 @@ TEGULA_DEVICE void st_shared(SharedAddr address, V const& value,
 #endif
 }
 
+/// Writes zeros to `bytes` bytes of this CTA's shared memory, by one thread. The address and
+/// `bytes` are multiples of 8. An ordinary write: others see it after a barrier, and TMA after a
+/// fence_proxy_async. (PTX ISA, st.bulk, sm_100: 0 is its only value.)
+TEGULA_DEVICE void st_bulk_zero(SharedAddr address, int bytes,
+                                [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+#if TEGULA_GPU
+  asm volatile("st.bulk.weak.shared::cta [%0], %1, 0;" ::"r"(address),
+               "l"(static_cast<std::uint64_t>(bytes)));
+#else
+  sim::st_bulk_zero(address, bytes, where);
+#endif
+}
+
 }  // namespace tegula

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "tegula/arch/cache_hint.hpp"
 #include "tegula/macros.hpp"
 
 /// What TMA, the tensor memory accelerator of sm_90, works on and how: PTX ISA, "Tensors" and
@@ -45,29 +46,9 @@ enum class TmaFill : std::uint8_t { zeros, nans };
 /// The size of the pieces that TMA asks L2 to fetch from memory.
 enum class TmaL2Promotion : std::uint8_t { none, b64, b128, b256 };
 
-/// What a reducing store does to an element of global memory.
-enum class TmaReduce : std::uint8_t { add, min, max };
-
-/// How likely L2 is to drop what an instruction moves, beside what others move.
-enum class L2Hint : std::uint8_t { none, evict_first, evict_last, evict_normal };
-
-/// The cache-policy operand that says so. The first two are what
-/// `createpolicy.fractional.L2::evict_first.b64 p, 1.0` (and evict_last) gives on sm_90;
-/// evict_normal is the default policy, all fields zero but the one that marks a fractional policy
-/// (CUTLASS names the same values TMA::CacheHintSm90).
-constexpr std::uint64_t cache_policy(L2Hint hint) {
-  switch (hint) {
-    case L2Hint::evict_first:
-      return 0x12F0000000000000;
-    case L2Hint::evict_last:
-      return 0x14F0000000000000;
-    case L2Hint::evict_normal:
-      return 0x1000000000000000;
-    case L2Hint::none:
-      break;
-  }
-  return 0;
-}
+/// What a reduction does to an element of memory: PTX ISA, cp.reduce.async.bulk. inc counts up to
+/// the value that is brought, and then begins at 0; dec counts down from it.
+enum class TmaReduce : std::uint8_t { add, min, max, inc, dec, bit_and, bit_or, bit_xor };
 
 /// Names, as PTX spells them.
 constexpr char const* to_string(TmaSwizzle swizzle) {
@@ -80,7 +61,7 @@ constexpr char const* to_string(TmaL2Promotion promotion) {
   return names[static_cast<int>(promotion)];
 }
 constexpr char const* to_string(TmaReduce op) {
-  constexpr char const* names[] = {"add", "min", "max"};
+  constexpr char const* names[] = {"add", "min", "max", "inc", "dec", "and", "or", "xor"};
   return names[static_cast<int>(op)];
 }
 

@@ -44,7 +44,6 @@ struct WarpMma {
   }
 };
 
-enum class CacheOp : std::uint8_t { ca, cg };
 enum class ShuffleMode : std::uint8_t { idx, bfly, up, down };
 enum class ReduxOp : std::uint8_t {
   add,
@@ -95,6 +94,11 @@ void discard_shared(std::uint32_t address, int bytes, SourceLocation where);
 void ld_global(void* value, void const* address, int bytes, SourceLocation where);
 void ld_global_nc(void* value, void const* address, int bytes, SourceLocation where);
 void st_global(void* address, void const* value, int bytes, SourceLocation where);
+/// Of 128 bytes (arch/prefetch.hpp).
+void prefetch_global(void const* address, SourceLocation where);
+void apply_priority(void const* address, SourceLocation where);
+void discard_global(void* address, SourceLocation where);
+void st_bulk_zero(std::uint32_t address, int bytes, SourceLocation where);
 /// An atomic: of compare_and_swap alone there is an `expected`, and what was there goes to `old`
 /// where the spec returns it. Each is as many bytes as the spec says.
 void atomic(AtomicSpec const& spec, void* address, void const* value, void const* expected,
@@ -111,8 +115,7 @@ void ld_shared_ordered(void* value, std::uint32_t address, int bytes, MemoryOrde
 void st_shared_ordered(std::uint32_t address, void const* value, int bytes, MemoryOrder order,
                        Scope scope, SourceLocation where);
 
-void cp_async(std::uint32_t dst, void const* src, int bytes, int src_bytes, CacheOp cache,
-              SourceLocation where);
+void cp_async(std::uint32_t dst, void const* src, int bytes, int src_bytes, SourceLocation where);
 void cp_async_commit_group(SourceLocation where);
 void cp_async_wait_group(int groups_left, SourceLocation where);
 void cp_async_wait_all(SourceLocation where);
@@ -205,32 +208,42 @@ bool elect_one(std::uint32_t mask, SourceLocation where);
 void stmatrix(std::uint32_t row, std::uint32_t const* registers, int count, MatrixForm form,
               SourceLocation where);
 
-// Bulk copies (arch/tma.hpp).
+// Copies by the TMA unit (arch/tma.hpp, arch/bulk_copy.hpp).
+
+/// How an instruction names what it moves: the coordinate of a box; a column and four rows of a
+/// matrix (.tile::gather4, .tile::scatter4); a pixel of an image, and offsets from there.
+enum class TmaNaming : std::uint8_t { tile, rows, im2col };
+struct TmaPlace {
+  TmaNaming naming;
+  int coordinates;                        ///< how many there are
+  int const* coordinate;                  ///< innermost axis first
+  std::uint16_t const* offset = nullptr;  ///< im2col: two less than coordinates
+};
 /// `ctas`: 2 where the mbarrier may be the peer's of the pair.
-void tma_load(std::uint32_t dst, TensorMap const& map, int rank, int const* coordinate,
-              std::uint32_t mbarrier, int ctas, L2Hint hint, SourceLocation where);
-void tma_load_multicast(std::uint32_t dst, TensorMap const& map, int rank, int const* coordinate,
-                        std::uint32_t mbarrier, std::uint16_t cta_mask, int ctas, L2Hint hint,
+void tma_load(std::uint32_t dst, TensorMap const& map, TmaPlace const& place,
+              std::uint32_t mbarrier, int ctas, SourceLocation where);
+void tma_load_multicast(std::uint32_t dst, TensorMap const& map, TmaPlace const& place,
+                        std::uint32_t mbarrier, std::uint16_t cta_mask, int ctas,
                         SourceLocation where);
-void tma_store(TensorMap const& map, int rank, int const* coordinate, std::uint32_t src,
-               L2Hint hint, SourceLocation where);
-void tma_gather4(std::uint32_t dst, TensorMap const& map, int const* coordinate,
-                 std::uint32_t mbarrier, int ctas, L2Hint hint, SourceLocation where);
-void tma_gather4_multicast(std::uint32_t dst, TensorMap const& map, int const* coordinate,
-                           std::uint32_t mbarrier, std::uint16_t cta_mask, int ctas, L2Hint hint,
-                           SourceLocation where);
-void tma_scatter4(TensorMap const& map, int const* coordinate, std::uint32_t src, L2Hint hint,
-                  SourceLocation where);
-void tma_reduce(TensorMap const& map, int rank, int const* coordinate, std::uint32_t src,
-                TmaReduce op, L2Hint hint, SourceLocation where);
-void tma_prefetch(TensorMap const& map, int rank, int const* coordinate, L2Hint hint,
-                  SourceLocation where);
-void prefetch_tensor_map(TensorMap const& map, SourceLocation where);
-void bulk_load(std::uint32_t dst, void const* src, int bytes, std::uint32_t mbarrier, L2Hint hint,
+void tma_store(TensorMap const& map, TmaPlace const& place, std::uint32_t src,
                SourceLocation where);
-void bulk_store(void* dst, std::uint32_t src, int bytes, L2Hint hint, SourceLocation where);
+void tma_reduce(TensorMap const& map, TmaPlace const& place, std::uint32_t src, TmaReduce op,
+                SourceLocation where);
+void tma_prefetch(TensorMap const& map, TmaPlace const& place, SourceLocation where);
+void prefetch_tensor_map(TensorMap const& map, SourceLocation where);
+void bulk_load(std::uint32_t dst, void const* src, int bytes, std::uint32_t mbarrier,
+               SourceLocation where);
+void bulk_load_multicast(std::uint32_t dst, void const* src, int bytes, std::uint32_t mbarrier,
+                         std::uint16_t cta_mask, SourceLocation where);
+/// `byte_mask`: of each 16 bytes, which are written.
+void bulk_store(void* dst, std::uint32_t src, int bytes, std::uint16_t byte_mask,
+                SourceLocation where);
+void bulk_reduce(void* dst, std::uint32_t src, int bytes, TmaReduce op, DType type,
+                 SourceLocation where);
 void bulk_copy_cluster(std::uint32_t dst, std::uint32_t src, int bytes, std::uint32_t mbarrier,
                        SourceLocation where);
+void bulk_reduce_cluster(std::uint32_t dst, std::uint32_t src, int bytes, TmaReduce op, DType type,
+                         std::uint32_t mbarrier, SourceLocation where);
 void bulk_prefetch(void const* src, int bytes, SourceLocation where);
 void bulk_commit_group(SourceLocation where);
 void bulk_wait_group(int groups_left, SourceLocation where);

@@ -61,7 +61,7 @@ template <class Space, class G, class H, int Count> TEGULA_DEVICE constexpr void
 
 /// A vector of which the first `inside` elements are read, and the others are zeros. `Cut`: there
 /// may be such as have some elements inside and some outside.
-template <class T, int N, bool Cut>
+template <CacheHint Hint, class T, int N, bool Cut>
 TEGULA_DEVICE Vector<T, N> load_inside(T const* from, int inside, SourceLocation where) {
   using V = Vector<T, N>;
   if constexpr (Cut) {
@@ -69,27 +69,27 @@ TEGULA_DEVICE Vector<T, N> load_inside(T const* from, int inside, SourceLocation
       V values{};
 #pragma unroll
       for (int j = 0; j + 1 < N; ++j) {
-        if (j < inside) values.data[j] = ld_global<T>(from + j, where);
+        if (j < inside) values.data[j] = ld_global<T, Hint>(from + j, where);
       }
       return values;
     }
   }
-  return inside > 0 ? ld_global<V>(from, where) : V{};
+  return inside > 0 ? ld_global<V, Hint>(from, where) : V{};
 }
 /// Writes the first `inside` elements of a vector.
-template <bool Cut, class T, int N>
+template <CacheHint Hint, bool Cut, class T, int N>
 TEGULA_DEVICE void store_inside(T* to, Vector<T, N> const& values, int inside,
                                 SourceLocation where) {
   if constexpr (Cut) {
     if (inside < N) {
 #pragma unroll
       for (int j = 0; j + 1 < N; ++j) {
-        if (j < inside) st_global(to + j, values.data[j], where);
+        if (j < inside) st_global<Hint>(to + j, values.data[j], where);
       }
       return;
     }
   }
-  if (inside > 0) st_global(to, values, where);
+  if (inside > 0) st_global<Hint>(to, values, where);
 }
 /// Whether an edge of a tensor may cut a copy's vectors.
 template <Clip C, int Vector> inline constexpr bool may_be_cut = C == Clip::edges&& Vector > 1;
@@ -107,11 +107,24 @@ struct Always {
   template <class... I> TEGULA_DEVICE constexpr bool operator()(I...) const { return true; }
 };
 
+/// A copy's hint as cp.async takes it, whose operator is a part of its name: .cg of 16 bytes, and
+/// .ca of those too with that operator.
+template <CacheHint Hint> struct AsyncHint {
+  static constexpr CacheHint make() {
+    if (Hint == CacheHint{}) return kCopyHint;
+    CacheHint result = Hint;
+    if (Hint.op == CacheOperator::ca || Hint.op == CacheOperator::cg)
+      result.op = CacheOperator::none;
+    return result;
+  }
+  static constexpr CacheHint value = make();
+};
+
 /// Global to shared memory; what lies outside of the tensor, or is not wanted, becomes zeros.
-template <TiledCopySpec S, class T, class U, class A, Clip C, class G, class Tile, int Moved,
-          class H, class Wanted>
+template <TiledCopySpec S, class T, CacheHint Hint, class U, class A, Clip C, class G, class Tile,
+          int Moved, class H, class Wanted>
 TEGULA_DEVICE void copy_to_shared(
-    TiledCopy<S, T> const& by, Tensor<Global<U, A, C>, G> const& from,
+    TiledCopy<S, T, Hint> const& by, Tensor<Global<U, A, C>, G> const& from,
     Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, H> const& to, Wanted wanted,
     SourceLocation where) {
   static_assert(sizeof(U) == sizeof(T) && sizeof(typename Tile::Element) == sizeof(T),
@@ -124,7 +137,7 @@ TEGULA_DEVICE void copy_to_shared(
   // here: it prints sooner
   static_assert(VectorChecked<Tile, typename Part::ThreadMode, MS, S.vector>::value);
   check_parts<Global<U, A, C>, MG, MS, S.vector>();
-  constexpr int bytes = TiledCopy<S, T>::bytes, steps = map_size<steps_of<MS>>;
+  constexpr int bytes = TiledCopy<S, T, Hint>::bytes, steps = map_size<steps_of<MS>>;
   static_assert(bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8 || bytes == 16,
                 "copy: a vector has 1, 2, 4, 8 or 16 bytes");
   // Copies through a register hold it until the value arrives: a few at a time.
@@ -139,13 +152,15 @@ TEGULA_DEVICE void copy_to_shared(
                                  : wanted_inside<steps_of<MG>, S.vector>(base, wanted, i, where);
     auto const* const address = base.template at<steps_of<MG>>(where, i);
     SharedAddr const place = target.space.template at<steps_of<MS>>(where, i);
-    if constexpr (bytes == 16) {
-      cp_async_cg<16>(place, address, inside * static_cast<int>(sizeof(T)), where);
+    if constexpr (bytes == 16 && Hint.op != CacheOperator::ca) {
+      cp_async_cg<16, AsyncHint<Hint>::value>(place, address, inside * static_cast<int>(sizeof(T)),
+                                              where);
     } else if constexpr (bytes >= 4) {
-      cp_async_ca<bytes>(place, address, inside * static_cast<int>(sizeof(T)), where);
+      cp_async_ca<bytes, AsyncHint<Hint>::value>(place, address,
+                                                 inside * static_cast<int>(sizeof(T)), where);
     } else {
       st_shared(place,
-                load_inside<std::remove_const_t<U>, S.vector, may_be_cut<C, S.vector>>(
+                load_inside<Hint, std::remove_const_t<U>, S.vector, may_be_cut<C, S.vector>>(
                     address, inside, where),
                 where);
     }
@@ -154,10 +169,10 @@ TEGULA_DEVICE void copy_to_shared(
 
 /// Shared to global memory through registers; nothing is written outside of the tensor, or where
 /// not wanted.
-template <TiledCopySpec S, class T, class U, class A, Clip C, class G, class Tile, int Moved,
-          class H, class Wanted>
+template <TiledCopySpec S, class T, CacheHint Hint, class U, class A, Clip C, class G, class Tile,
+          int Moved, class H, class Wanted>
 TEGULA_DEVICE void copy_to_global(
-    TiledCopy<S, T> const& by,
+    TiledCopy<S, T, Hint> const& by,
     Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, H> const& from,
     Tensor<Global<U, A, C>, G> const& to, Wanted wanted, SourceLocation where) {
   static_assert(sizeof(U) == sizeof(T) && sizeof(typename Tile::Element) == sizeof(T),
@@ -179,8 +194,8 @@ TEGULA_DEVICE void copy_to_global(
         ld_shared<Vector<U, S.vector>>(source.space.template at<steps_of<MS>>(where, i), where);
     int const inside = wanted_inside<steps_of<MG>, S.vector>(base, wanted, i, where);
     if (inside > 0)
-      store_inside<may_be_cut<C, S.vector>>(base.template at<steps_of<MG>>(where, i), values,
-                                            inside, where);
+      store_inside<Hint, may_be_cut<C, S.vector>>(base.template at<steps_of<MG>>(where, i), values,
+                                                  inside, where);
   }
 }
 
@@ -197,9 +212,9 @@ TEGULA_DEVICE constexpr void check_registers() {
 }
 
 /// Global memory to registers; what lies outside of the tensor, or is not wanted, becomes zeros.
-template <TiledCopySpec S, class T, class U, class A, Clip C, class G, class E, class M,
-          class Wanted>
-TEGULA_DEVICE void copy_to_registers(TiledCopy<S, T> const& by,
+template <TiledCopySpec S, class T, CacheHint Hint, class U, class A, Clip C, class G, class E,
+          class M, class Wanted>
+TEGULA_DEVICE void copy_to_registers(TiledCopy<S, T, Hint> const& by,
                                      Tensor<Global<U, A, C>, G> const& from, Fragment<E, M>& to,
                                      Wanted wanted, SourceLocation where) {
   auto const source = by.partition(from, where);
@@ -211,15 +226,15 @@ TEGULA_DEVICE void copy_to_registers(TiledCopy<S, T> const& by,
   for (int i = 0; i < map_size<steps_of<MG>>; ++i) {
     int const inside = wanted_inside<steps_of<MG>, S.vector>(base, wanted, i, where);
     V const* const address = inside > 0 ? base.template at<steps_of<MG>>(where, i) : nullptr;
-    put(to, i * S.vector, load_inside<V, S.vector, may_be_cut<C, S.vector>>(address, inside, where),
-        where);
+    put(to, i * S.vector,
+        load_inside<Hint, V, S.vector, may_be_cut<C, S.vector>>(address, inside, where), where);
   }
 }
 
 /// Registers to global memory; nothing is written outside of the tensor, or where not wanted.
-template <TiledCopySpec S, class T, class E, class M, class U, class A, Clip C, class G,
-          class Wanted>
-TEGULA_DEVICE void copy_from_registers(TiledCopy<S, T> const& by, Fragment<E, M> const& from,
+template <TiledCopySpec S, class T, CacheHint Hint, class E, class M, class U, class A, Clip C,
+          class G, class Wanted>
+TEGULA_DEVICE void copy_from_registers(TiledCopy<S, T, Hint> const& by, Fragment<E, M> const& from,
                                        Tensor<Global<U, A, C>, G> const& to, Wanted wanted,
                                        SourceLocation where) {
   auto const target = by.partition(to, where);
@@ -230,9 +245,9 @@ TEGULA_DEVICE void copy_from_registers(TiledCopy<S, T> const& by, Fragment<E, M>
   for (int i = 0; i < map_size<steps_of<MG>>; ++i) {
     int const inside = wanted_inside<steps_of<MG>, S.vector>(base, wanted, i, where);
     if (inside > 0)
-      store_inside<may_be_cut<C, S.vector>>(base.template at<steps_of<MG>>(where, i),
-                                            get<U, S.vector>(from, i * S.vector, where), inside,
-                                            where);
+      store_inside<Hint, may_be_cut<C, S.vector>>(base.template at<steps_of<MG>>(where, i),
+                                                  get<U, S.vector>(from, i * S.vector, where),
+                                                  inside, where);
   }
 }
 
@@ -251,18 +266,18 @@ template <class Predicate, class Part> struct WantedAt {
 /// has the vector's width (4, 8, 16 bytes), else through a register. What lies outside of a
 /// tensor that clips becomes zeros, also where its edge cuts a vector. Complete for this thread at
 /// its next cp_async_wait_group that covers it.
-template <TiledCopySpec S, class T, class U, class A, Clip C, class G, class Tile, int Moved,
-          class H>
-TEGULA_DEVICE void copy(TiledCopy<S, T> const& by, Tensor<Global<U, A, C>, G> const& from,
+template <TiledCopySpec S, class T, CacheHint Hint, class U, class A, Clip C, class G, class Tile,
+          int Moved, class H>
+TEGULA_DEVICE void copy(TiledCopy<S, T, Hint> const& by, Tensor<Global<U, A, C>, G> const& from,
                         Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, H> const& to,
                         SourceLocation where = SourceLocation::current()) {
   detail::copy_to_shared(by, from, to, detail::Always{}, where);
 }
 /// A tile from shared to global memory, through registers. Nothing outside of a tensor that clips
 /// is written: of a vector that its edge cuts, single elements are.
-template <TiledCopySpec S, class T, class U, class A, Clip C, class G, class Tile, int Moved,
-          class H>
-TEGULA_DEVICE void copy(TiledCopy<S, T> const& by,
+template <TiledCopySpec S, class T, CacheHint Hint, class U, class A, Clip C, class G, class Tile,
+          int Moved, class H>
+TEGULA_DEVICE void copy(TiledCopy<S, T, Hint> const& by,
                         Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, H> const& from,
                         Tensor<Global<U, A, C>, G> const& to,
                         SourceLocation where = SourceLocation::current()) {
@@ -270,14 +285,16 @@ TEGULA_DEVICE void copy(TiledCopy<S, T> const& by,
 }
 /// A thread's part of a tile in global memory, to registers like it (make_fragment_like), a vector
 /// at a time. What lies outside of a tensor that clips becomes zeros.
-template <TiledCopySpec S, class T, class U, class A, Clip C, class G, class E, class M>
-TEGULA_DEVICE void copy(TiledCopy<S, T> const& by, Tensor<Global<U, A, C>, G> const& from,
+template <TiledCopySpec S, class T, CacheHint Hint, class U, class A, Clip C, class G, class E,
+          class M>
+TEGULA_DEVICE void copy(TiledCopy<S, T, Hint> const& by, Tensor<Global<U, A, C>, G> const& from,
                         Fragment<E, M>& to, SourceLocation where = SourceLocation::current()) {
   detail::copy_to_registers(by, from, to, detail::Always{}, where);
 }
 /// And from registers. Nothing outside of a tensor that clips is written.
-template <TiledCopySpec S, class T, class E, class M, class U, class A, Clip C, class G>
-TEGULA_DEVICE void copy(TiledCopy<S, T> const& by, Fragment<E, M> const& from,
+template <TiledCopySpec S, class T, CacheHint Hint, class E, class M, class U, class A, Clip C,
+          class G>
+TEGULA_DEVICE void copy(TiledCopy<S, T, Hint> const& by, Fragment<E, M> const& from,
                         Tensor<Global<U, A, C>, G> const& to,
                         SourceLocation where = SourceLocation::current()) {
   detail::copy_from_registers(by, from, to, detail::Always{}, where);
@@ -287,9 +304,9 @@ TEGULA_DEVICE void copy(TiledCopy<S, T> const& by, Fragment<E, M> const& from,
 /// memory, a Coordinate<rank>; of the others, zeros are written to shared memory and registers, and
 /// nothing to global memory.
 /// (CuTe: copy_if.)
-template <TiledCopySpec S, class T, class U, class A, Clip C, class G, class Tile, int Moved,
-          class H, class Predicate>
-TEGULA_DEVICE void copy_if(TiledCopy<S, T> const& by, Predicate const& predicate,
+template <TiledCopySpec S, class T, CacheHint Hint, class U, class A, Clip C, class G, class Tile,
+          int Moved, class H, class Predicate>
+TEGULA_DEVICE void copy_if(TiledCopy<S, T, Hint> const& by, Predicate const& predicate,
                            Tensor<Global<U, A, C>, G> const& from,
                            Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, H> const& to,
                            SourceLocation where = SourceLocation::current()) {
@@ -297,9 +314,9 @@ TEGULA_DEVICE void copy_if(TiledCopy<S, T> const& by, Predicate const& predicate
   detail::copy_to_shared(by, from, to,
                          detail::WantedAt<Predicate, decltype(places)>{predicate, places}, where);
 }
-template <TiledCopySpec S, class T, class U, class A, Clip C, class G, class Tile, int Moved,
-          class H, class Predicate>
-TEGULA_DEVICE void copy_if(TiledCopy<S, T> const& by, Predicate const& predicate,
+template <TiledCopySpec S, class T, CacheHint Hint, class U, class A, Clip C, class G, class Tile,
+          int Moved, class H, class Predicate>
+TEGULA_DEVICE void copy_if(TiledCopy<S, T, Hint> const& by, Predicate const& predicate,
                            Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, H> const& from,
                            Tensor<Global<U, A, C>, G> const& to,
                            SourceLocation where = SourceLocation::current()) {
@@ -308,18 +325,18 @@ TEGULA_DEVICE void copy_if(TiledCopy<S, T> const& by, Predicate const& predicate
                          detail::WantedAt<Predicate, decltype(places)>{predicate, places}, where);
 }
 
-template <TiledCopySpec S, class T, class U, class A, Clip C, class G, class E, class M,
-          class Predicate>
-TEGULA_DEVICE void copy_if(TiledCopy<S, T> const& by, Predicate const& predicate,
+template <TiledCopySpec S, class T, CacheHint Hint, class U, class A, Clip C, class G, class E,
+          class M, class Predicate>
+TEGULA_DEVICE void copy_if(TiledCopy<S, T, Hint> const& by, Predicate const& predicate,
                            Tensor<Global<U, A, C>, G> const& from, Fragment<E, M>& to,
                            SourceLocation where = SourceLocation::current()) {
   auto const places = by.partition(coordinates_of(from), where);
   detail::copy_to_registers(
       by, from, to, detail::WantedAt<Predicate, decltype(places)>{predicate, places}, where);
 }
-template <TiledCopySpec S, class T, class E, class M, class U, class A, Clip C, class G,
-          class Predicate>
-TEGULA_DEVICE void copy_if(TiledCopy<S, T> const& by, Predicate const& predicate,
+template <TiledCopySpec S, class T, CacheHint Hint, class E, class M, class U, class A, Clip C,
+          class G, class Predicate>
+TEGULA_DEVICE void copy_if(TiledCopy<S, T, Hint> const& by, Predicate const& predicate,
                            Fragment<E, M> const& from, Tensor<Global<U, A, C>, G> const& to,
                            SourceLocation where = SourceLocation::current()) {
   auto const places = by.partition(coordinates_of(to), where);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "tegula/arch/cache_hint.hpp"
 #include "tegula/atom/coverage.hpp"
 #include "tegula/layout/algebra.hpp"
 #include "tegula/tensor/coordinates.hpp"
@@ -147,8 +148,9 @@ constexpr TiledCopySpec make_tiled_copy(Layout const& threads, Tuple const& valu
 }
 
 /// A copy of tiles of T by threads of a CTA. `thread` counts from 0 within those. (CuTe: TiledCopy,
-/// and get_slice(thread) of it.)
-template <TiledCopySpec S, class T> struct TiledCopy {
+/// and get_slice(thread) of it.) Hint tells the caches how global memory is used; without one
+/// cp.async fetches whole lines of 128 bytes into L2.
+template <TiledCopySpec S, class T, CacheHint Hint = CacheHint{}> struct TiledCopy {
  private:
   struct ThreadSource {
     static constexpr Layout value = S.threads.layout();

@@ -4,12 +4,13 @@
 
 #include "tegula/arch/cluster.hpp"
 #include "tegula/arch/tma.hpp"
+#include "tegula/tensor/bulk_copy.hpp"
 #include "tegula/tensor/global.hpp"
 #include "tegula/tensor/shared.hpp"
 #include "tegula/tensor/tma_box.hpp"
 
-/// Tensors that TMA reads and writes: coordinates, no addresses. And bulk copies of what lies in
-/// one piece.
+/// Tensors that TMA reads and writes: coordinates, no addresses. (Of what lies in one piece:
+/// bulk_copy.hpp.)
 namespace tegula {
 
 /// A tensor as its tensor map describes it. Axis i of the map is axis Order[i] of the tensor:
@@ -53,7 +54,8 @@ template <int... Order> TEGULA_DEVICE auto tma_tensor(TensorMap const& map) {
 /// `cut` rows fewer than S says has each peer's box of a tile that is cut short (first_rows).
 /// `Group` 2: the mbarrier of its loads may be that of the other CTA of a pair (.cta_group), in all
 /// peers' pairs then; the peers have the same place in their pairs, and `ctas` names them.
-template <TmaBoxes S, int Group = 1> struct TmaCopy {
+/// `Hint` is what L2 is told.
+template <TmaBoxes S, int Group = 1, L2Policy Hint = L2Hint::none> struct TmaCopy {
   static constexpr TmaBoxes spec = S;
   static constexpr int bytes = S.bytes;  ///< that a whole tile brings: what the mbarrier expects
 
@@ -95,9 +97,10 @@ template <TmaBoxes S, class Tile> struct BoxesFit {
 };
 
 /// Calls f(shared address, coordinate) for each box that this CTA moves.
-template <TmaBoxes S, int Group, int... Order, class G, class Tile, int Moved, class H, class F>
+template <TmaBoxes S, int Group, L2Policy Hint, int... Order, class G, class Tile, int Moved,
+          class H, class F>
 TEGULA_DEVICE void for_each_box(
-    TmaCopy<S, Group> const& by, Tensor<Tma<Order...>, G> const& global,
+    TmaCopy<S, Group, Hint> const& by, Tensor<Tma<Order...>, G> const& global,
     Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, H> const& shared, F f,
     SourceLocation where) {
   static_assert(G::rank == 2 && H::rank == 2,
@@ -134,8 +137,9 @@ TEGULA_DEVICE void for_each_box(
 
 /// Starts the TMA loads of a tile, by one thread: to every peer's shared memory at the same place,
 /// where there are peers. `full` is the mbarrier that counts the bytes.
-template <TmaBoxes S, int Group, int... Order, class G, class Tile, int Moved, class H>
-TEGULA_DEVICE void copy(TmaCopy<S, Group> const& by, Tensor<Tma<Order...>, G> const& from,
+template <TmaBoxes S, int Group, L2Policy Hint, int... Order, class G, class Tile, int Moved,
+          class H>
+TEGULA_DEVICE void copy(TmaCopy<S, Group, Hint> const& by, Tensor<Tma<Order...>, G> const& from,
                         Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, H> const& to,
                         SharedAddr full, SourceLocation where = SourceLocation::current()) {
   detail::for_each_box(
@@ -143,28 +147,31 @@ TEGULA_DEVICE void copy(TmaCopy<S, Group> const& by, Tensor<Tma<Order...>, G> co
       [&](SharedAddr place, auto const& at) {
         constexpr int rank = sizeof...(Order);
         if constexpr (S.peers > 1) {
-          tma_load_multicast<rank, L2Hint::none, Group>(place, *from.space.map, at, full, by.ctas,
-                                                        where);
+          tma_load_multicast<rank, Hint, Group>(place, *from.space.map, at, full, by.ctas, where);
         } else {
-          tma_load<rank, L2Hint::none, Group>(place, *from.space.map, at, full, where);
+          tma_load<rank, Hint, Group>(place, *from.space.map, at, full, where);
         }
       },
       where);
 }
 /// Starts the TMA stores of a tile, by one thread, as part of its current bulk group.
-template <TmaBoxes S, int... Order, class G, class Tile, int Moved, class H>
-TEGULA_DEVICE void copy(TmaCopy<S> const& by,
+template <TmaBoxes S, L2Policy Hint, int... Order, class G, class Tile, int Moved, class H>
+TEGULA_DEVICE void copy(TmaCopy<S, 1, Hint> const& by,
                         Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, H> const& from,
                         Tensor<Tma<Order...>, G> const& to,
                         SourceLocation where = SourceLocation::current()) {
   static_assert(S.peers == 1, "copy: a store is one CTA's");
   detail::for_each_box(
       by, to, from,
-      [&](SharedAddr place, auto const& at) { tma_store(*to.space.map, at, place, where); }, where);
+      [&](SharedAddr place, auto const& at) {
+        tma_store<sizeof...(Order), Hint>(*to.space.map, at, place, where);
+      },
+      where);
 }
 /// As the store, combining each element with the tensor's.
-template <TmaReduce Op, TmaBoxes S, int... Order, class G, class Tile, int Moved, class H>
-TEGULA_DEVICE void reduce(TmaCopy<S> const& by,
+template <TmaReduce Op, TmaBoxes S, L2Policy Hint, int... Order, class G, class Tile, int Moved,
+          class H>
+TEGULA_DEVICE void reduce(TmaCopy<S, 1, Hint> const& by,
                           Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, H> const& from,
                           Tensor<Tma<Order...>, G> const& to,
                           SourceLocation where = SourceLocation::current()) {
@@ -172,83 +179,20 @@ TEGULA_DEVICE void reduce(TmaCopy<S> const& by,
   detail::for_each_box(
       by, to, from,
       [&](SharedAddr place, auto const& at) {
-        tma_reduce<sizeof...(Order), Op>(*to.space.map, at, place, where);
+        tma_reduce<sizeof...(Order), Op, Hint>(*to.space.map, at, place, where);
       },
       where);
 }
 /// Brings the boxes that this CTA would load into L2.
-template <TmaBoxes S, int... Order, class G>
-TEGULA_DEVICE void prefetch(TmaCopy<S> const& by, Tensor<Tma<Order...>, G> const& from,
+template <TmaBoxes S, L2Policy Hint, int... Order, class G>
+TEGULA_DEVICE void prefetch(TmaCopy<S, 1, Hint> const& by, Tensor<Tma<Order...>, G> const& from,
                             SourceLocation where = SourceLocation::current()) {
   static_assert(G::rank == 2, "prefetch: a tile has modes mn and k; slice the step");
   using Maps = detail::BoxMaps<S>;
   auto const own = partition<typename Maps::Peers, typename Maps::Boxes, 2>(from, by.rank, where);
 #pragma unroll
   for (int i = 0; i < map_size<typename Maps::Boxes>; ++i)
-    tma_prefetch(*from.space.map, own.at(where, i), where);
-}
-
-namespace detail {
-/// Bytes of a tensor that lies in one piece, or a refusal.
-constexpr int bytes_in_one_piece(Layout const& offsets, int element_bytes) {
-  Layout const run = coalesce(offsets);
-  if (run.count != 1 || (run.extents[0] > 1 && run.strides[0] != 1))
-    refuse("copy", "a bulk copy moves what lies in one piece", offsets);
-  if (run.extents[0] * element_bytes % 16 != 0)
-    refuse("copy", "a bulk copy moves a multiple of 16 bytes", offsets, element_bytes);
-  return static_cast<int>(run.extents[0]) * element_bytes;
-}
-template <class Tile, class H> struct SharedPiece {
-  static_assert(Tile::layout.swizzle.identity(), "copy: a bulk copy does not swizzle");
-  static constexpr int bytes =
-      bytes_in_one_piece(OffsetFacts<Tile, all_modes<H>>::offsets, sizeof(typename Tile::Element));
-};
-template <int UnitAxis, class G> inline constexpr bool is_one_run = false;
-template <int UnitAxis, int Extent, class... Empty>
-inline constexpr bool is_one_run<UnitAxis, Map<Mode<Along<UnitAxis, Extent, 1>>, Empty...>> =
-    (true && ... && std::is_same_v<Empty, Mode<>>);
-/// A bulk copy moves all of its bytes: none of them may lie outside of the tensor.
-template <class T, class A, Clip C, class G>
-TEGULA_DEVICE void check_inside([[maybe_unused]] Tensor<Global<T, A, C>, G> const& tensor,
-                                [[maybe_unused]] SourceLocation where) {
-#if !TEGULA_GPU
-  if constexpr (C != Clip::none) {
-    auto const base = tensor.space.base();
-    int const inside = base.template inside<G>(0) ? base.left[Global<T, A, C>::unit] : 0;
-    if (inside < map_size<G>) [[unlikely]]
-      cut_by_edge("a bulk copy reaches beyond the edge of the tensor, and clips nothing",
-                  map_size<G>, inside > 0 ? inside : 0, "a TmaCopy clips, by its tensor map",
-                  where);
-  }
-#endif
-}
-}  // namespace detail
-
-/// By one thread, cp.async.bulk: what lies in one piece in both memories, a multiple of 16 bytes at
-/// multiples of 16, from global memory (`full` counts the bytes) or to it (part of the thread's
-/// current bulk group). It clips nothing: what reaches beyond the tensor's edge ends the launch on
-/// the simulated machine.
-struct BulkCopy {};
-template <class T, class A, Clip C, class G, class Tile, int Moved, class H>
-TEGULA_DEVICE void copy(BulkCopy, Tensor<Global<T, A, C>, G> const& from,
-                        Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, H> const& to,
-                        SharedAddr full, SourceLocation where = SourceLocation::current()) {
-  static_assert(detail::is_one_run<Global<T, A, C>::unit, G> && map_size<G> == map_size<H>,
-                "copy: a bulk copy moves one run of neighbours, as many elements on both sides");
-  detail::check_inside(from, where);
-  bulk_load(to.space.base_address(), from.at(where, 0), detail::SharedPiece<Tile, H>::bytes, full,
-            where);
-}
-template <class T, class A, Clip C, class G, class Tile, int Moved, class H>
-TEGULA_DEVICE void copy(BulkCopy,
-                        Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, H> const& from,
-                        Tensor<Global<T, A, C>, G> const& to,
-                        SourceLocation where = SourceLocation::current()) {
-  static_assert(detail::is_one_run<Global<T, A, C>::unit, G> && map_size<G> == map_size<H>,
-                "copy: a bulk copy moves one run of neighbours, as many elements on both sides");
-  detail::check_inside(to, where);
-  bulk_store(to.at(where, 0), from.space.base_address(), detail::SharedPiece<Tile, H>::bytes,
-             where);
+    tma_prefetch<sizeof...(Order), Hint>(*from.space.map, own.at(where, i), where);
 }
 
 }  // namespace tegula

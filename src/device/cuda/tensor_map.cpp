@@ -84,6 +84,20 @@ TensorMap encode_by_driver(TensorMapDescription const& d) {
     element_strides[axis] = static_cast<cuuint32_t>(d.element_strides[axis]);
   }
   TensorMap map{};
+  if (d.mode == TmaMode::im2col) {
+    static auto const encode_image =
+        driver_function<decltype(&cuTensorMapEncodeIm2col)>("cuTensorMapEncodeIm2col");
+    CUresult const result = encode_image(
+        reinterpret_cast<CUtensorMap*>(&map), data_type(d.dtype), static_cast<cuuint32_t>(d.rank),
+        const_cast<void*>(d.address), extents, strides, d.lower_corner.data(),
+        d.upper_corner.data(), box[0], box[1], element_strides, CU_TENSOR_MAP_INTERLEAVE_NONE,
+        static_cast<CUtensorMapSwizzle>(d.swizzle),
+        static_cast<CUtensorMapL2promotion>(d.l2_promotion),
+        static_cast<CUtensorMapFloatOOBfill>(d.fill));
+    if (result != CUDA_SUCCESS)
+      throw device_error(fmt::format("cuTensorMapEncodeIm2col returned {}.", name_of(result)));
+    return map;
+  }
   static auto const encode =
       driver_function<decltype(&cuTensorMapEncodeTiled)>("cuTensorMapEncodeTiled");
   CUresult const result = encode(

@@ -75,37 +75,46 @@ struct LaunchConfig {
                                        std::size_t,                                                \
                                        StreamHandle) function(stream_create, "cuStreamCreate",     \
                                                               StreamHandle*, unsigned)             \
-                                  function(stream_destroy, "cuStreamDestroy_v2", StreamHandle)     \
-                                      function(stream_synchronize, "cuStreamSynchronize",          \
-                                               StreamHandle) function(stream_capturing,            \
-                                                                      "cuStreamIsCapturing",       \
-                                                                      StreamHandle, int*)          \
-                                          function(stream_id, "cuStreamGetId", StreamHandle,       \
-                                                   unsigned long long*)                            \
-                                              function(exchange_capture_mode,                      \
-                                                       "cuThreadExchangeStreamCaptureMode",        \
-                                                       int*) function(event_create,                \
-                                                                      "cuEventCreate",             \
-                                                                      EventHandle*, unsigned)      \
-                                                  function(event_destroy, "cuEventDestroy_v2",     \
-                                                           EventHandle) function(event_record,     \
-                                                                                 "cuEventRecord",  \
-                                                                                 EventHandle,      \
-                                                                                 StreamHandle)     \
-                                                      function(event_synchronize,                  \
-                                                               "cuEventSynchronize", EventHandle)  \
-                                                          function(event_milliseconds,             \
-                                                                   "cuEventElapsedTime", float*,   \
-                                                                   EventHandle, EventHandle)       \
-                                                              function(encode_tiled,               \
-                                                                       "cuTensorMapEncodeTiled",   \
-                                                                       void*, int, std::uint32_t,  \
-                                                                       void*,                      \
-                                                                       std::uint64_t const*,       \
-                                                                       std::uint64_t const*,       \
-                                                                       std::uint32_t const*,       \
-                                                                       std::uint32_t const*, int,  \
-                                                                       int, int, int)
+                                  function(                                                        \
+                                      stream_destroy, "cuStreamDestroy_v2",                        \
+                                      StreamHandle) function(stream_synchronize,                   \
+                                                             "cuStreamSynchronize", StreamHandle)  \
+                                      function(                                                    \
+                                          stream_capturing, "cuStreamIsCapturing", StreamHandle,   \
+                                          int*) function(stream_id, "cuStreamGetId", StreamHandle, \
+                                                         unsigned long long*)                      \
+                                          function(exchange_capture_mode,                          \
+                                                   "cuThreadExchangeStreamCaptureMode",            \
+                                                   int*) function(event_create, "cuEventCreate",   \
+                                                                  EventHandle*, unsigned)          \
+                                              function(event_destroy, "cuEventDestroy_v2",         \
+                                                       EventHandle) function(event_record,         \
+                                                                             "cuEventRecord",      \
+                                                                             EventHandle,          \
+                                                                             StreamHandle)         \
+                                                  function(event_synchronize,                      \
+                                                           "cuEventSynchronize", EventHandle)      \
+                                                      function(event_milliseconds,                 \
+                                                               "cuEventElapsedTime", float*,       \
+                                                               EventHandle, EventHandle)           \
+                                                          function(encode_tiled,                   \
+                                                                   "cuTensorMapEncodeTiled",       \
+                                                                   void*, int, std::uint32_t,      \
+                                                                   void*, std::uint64_t const*,    \
+                                                                   std::uint64_t const*,           \
+                                                                   std::uint32_t const*,           \
+                                                                   std::uint32_t const*, int, int, \
+                                                                   int, int)                       \
+                                                              function(                            \
+                                                                  encode_im2col,                   \
+                                                                  "cuTensorMapEncodeIm2col",       \
+                                                                  void*, int, std::uint32_t,       \
+                                                                  void*, std::uint64_t const*,     \
+                                                                  std::uint64_t const*,            \
+                                                                  int const*, int const*,          \
+                                                                  std::uint32_t, std::uint32_t,    \
+                                                                  std::uint32_t const*, int, int,  \
+                                                                  int, int)
 
 /// The driver's functions; null where there is no driver.
 struct Functions {

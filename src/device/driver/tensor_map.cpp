@@ -56,6 +56,15 @@ TensorMap encode(TensorMapDescription const& d) {
   }
   TensorMap map{};
   constexpr int no_interleave = 0;
+  if (d.mode == TmaMode::im2col) {
+    check(functions().encode_im2col(&map, data_type(d.dtype), static_cast<std::uint32_t>(d.rank),
+                                    const_cast<void*>(d.address), extents, strides,
+                                    d.lower_corner.data(), d.upper_corner.data(), box[0], box[1],
+                                    element_strides, no_interleave, static_cast<int>(d.swizzle),
+                                    static_cast<int>(d.l2_promotion), static_cast<int>(d.fill)),
+          "cuTensorMapEncodeIm2col");
+    return map;
+  }
   check(functions().encode_tiled(&map, data_type(d.dtype), static_cast<std::uint32_t>(d.rank),
                                  const_cast<void*>(d.address), extents, strides, box,
                                  element_strides, no_interleave, static_cast<int>(d.swizzle),

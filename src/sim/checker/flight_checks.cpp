@@ -121,6 +121,7 @@ void Checker::issued(Cluster& cluster, InFlight& operation) {
                              .swizzle = operation.brings->swizzle,
                              .fetches = operation.brings->fetches});
     }
+    if (operation.combines) own.copies.read(range.address - kSharedBase, range.bytes);
     bring(cta, copy, range, operation.remembered.in_order,
           {operation.instruction, operation.where, operation.cta, operation.thread});
   }

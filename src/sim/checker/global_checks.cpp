@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "checker/checker.hpp"
+#include "values/place.hpp"
 
 /// Accesses to global memory, held against its bytes' state, against each other and against
 /// other launches.
@@ -57,6 +58,10 @@ void Checker::global_accessed(Cta& cta, GlobalUse const& use) {
   std::uint8_t* const shadow = memory.shadow + offset;
   bool const stores = use.access == GlobalAccess::write ||
                       (is_strong(use.instruction) && !strong_reads(use.instruction));
+  if (use.instruction == Instruction::discard) {  // PTX ISA, discard: of an indeterminate value
+    std::memset(shadow, 0, n);
+    return;
+  }
   if (stores) {
     std::memset(shadow, 1, n);
     memory.note_written(offset, n);
@@ -66,10 +71,16 @@ void Checker::global_accessed(Cta& cta, GlobalUse const& use) {
   if (!races && !early && std::memchr(shadow, 0, n) != nullptr) [[unlikely]] {
     std::size_t const at =
         offset + static_cast<std::size_t>(std::find(shadow, shadow + n, 0) - shadow);
-    cta.report(FindingKind::uninitialized_read, use.where, cta.here(), memory.name,
-               memory.place(at),
-               fmt::format("{} reads {}, which nobody has written", ptx_name(use.instruction),
-                           memory.place(at)));
+    GlobalSite const* const last =
+        global_races_.on() ? global_races_.last_changed_by(memory.base + at) : nullptr;
+    bool const discarded = last != nullptr && last->instruction == Instruction::discard;
+    cta.report(
+        FindingKind::uninitialized_read, use.where, cta.here(), memory.name, memory.place(at),
+        fmt::format("{} reads {}, which {}", ptx_name(use.instruction), memory.place(at),
+                    discarded ? fmt::format("a {} has left undefined ({}): it must be "
+                                            "written before it is read",
+                                            ptx_name(last->instruction), place_text(last->where))
+                              : "nobody has written"));
   }
 }
 

@@ -246,7 +246,7 @@ void GlobalRaces::settle(Pending const& operation, void const* address, std::siz
 }
 
 std::string GlobalRaces::last_change(void const* address) const {
-  GlobalSite const* const change = shadow_.last_change(reinterpret_cast<std::uintptr_t>(address));
+  GlobalSite const* const change = last_changed_by(address);
   if (change == nullptr) return ", which nobody of the cluster has changed";
   return fmt::format(", which {} of warp {} lane {} ({}) has changed last",
                      ptx_name(change->instruction), change->thread / 32, change->thread % 32,

@@ -55,6 +55,10 @@ class GlobalRaces {
   /// ", which atom of warp 0 lane 0 (kernel/a.hpp:7) has changed last": memory that somebody reads
   /// again and again.
   std::string last_change(void const* address) const;
+  /// The same as a site of this cluster; null where nobody of it did.
+  GlobalSite const* last_changed_by(void const* address) const {
+    return shadow_.last_change(reinterpret_cast<std::uintptr_t>(address));
+  }
 
   /// Strong accesses of the cluster so far that might have come in another order:
   /// Report::open_choices.

@@ -120,7 +120,8 @@ void Checker::check_peers_at_exit(Cta& cta) {
     if (comes_before_exit(cta, access)) return;
     bool const arrival = access.mbarrier_phase >= 0;
     bool const from = access.instruction == Instruction::ld_shared_cluster ||
-                      access.instruction == Instruction::cp_async_bulk;
+                      access.instruction == Instruction::cp_async_bulk ||
+                      access.instruction == Instruction::cp_reduce_async_bulk;
     std::string const by =
         access.cta == cta.rank() ? "" : fmt::format(" by CTA {} of the cluster", access.cta);
     cta.report(FindingKind::exited_cta, access.where, {access.cta, access.warp, access.lane},

@@ -183,7 +183,7 @@ bool RaceShadow::strong(int thread, std::uint32_t offset, std::uint32_t n, std::
                         bool write, SiteTable const& sites, Conflict& conflict) {
   auto const meets = [&](std::uint16_t other) { return may_meet(sites[site], sites[other]); };
   auto const known = [&](int agent, Time time, Readers::Reader const& reader) {
-    if (meets(reader.site)) return true;
+    if (!reader.async && meets(reader.site)) return true;
     Instruction const other = sites[reader.site].instruction;
     bool const wrote = is_strong(other) && strong_writes(other);
     return (!write && !wrote) ||

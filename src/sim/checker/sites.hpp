@@ -24,10 +24,16 @@ struct Site {
   int cta = 0;
 };
 
-/// Whether accesses at the two sites are both strong, and do not race whatever their order.
+/// Whether accesses at the two sites are atomics or otherwise strong, and do not race whatever their
+/// order. Each element of a reduction in bulk is an atomic at the scope of the GPU (PTX ISA,
+/// cp.reduce.async.bulk); it is taken for one of the other's size.
 inline bool may_meet(Site const& one, Site const& other) {
-  return is_strong(one.instruction) && is_strong(other.instruction) &&
-         morally_strong(one.strength, other.strength,
+  if (!meets_in_shared(one.instruction) || !meets_in_shared(other.instruction)) return false;
+  auto const strength = [](Site const& of, Site const& beside) {
+    if (is_strong(of.instruction)) return of.strength;
+    return Strength{Scope::gpu, is_strong(beside.instruction) ? beside.strength.bytes : 0};
+  };
+  return morally_strong(strength(one, other), strength(other, one),
                         one.cta == other.cta ? Apart::in_cta : Apart::in_cluster);
 }
 

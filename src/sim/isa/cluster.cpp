@@ -4,11 +4,13 @@
 
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "isa/combine.hpp"
 #include "isa/perform.hpp"
+#include "isa/tma_reduction.hpp"
 #include "tegula/io/text.hpp"
 #include "values/place.hpp"
 
@@ -55,27 +57,45 @@ class AsyncReduction final : public InFlight {
   std::uint64_t value_;
 };
 
-/// Bytes on their way from one CTA's shared memory to another's.
+/// A reduction of elements of a type.
+struct ElementReduction {
+  TmaReduce op;
+  DType type;
+};
+
+/// Bytes on their way from one CTA's shared memory to another's, to be written there or to be
+/// combined with what is there.
 class PeerCopy final : public InFlight {
  public:
-  PeerCopy(Cta const& issuer, SourceLocation where, SharedRange to, SharedRange from)
-      : InFlight(Instruction::cp_async_bulk, issuer, where), data_(from.bytes) {
+  PeerCopy(Cta const& issuer, SourceLocation where, SharedRange to, SharedRange from,
+           std::optional<ElementReduction> reduction)
+      : InFlight(reduction ? Instruction::cp_reduce_async_bulk : Instruction::cp_async_bulk, issuer,
+                 where),
+        data_(from.bytes),
+        reduction_(reduction) {
     writes = {to};
     reads = {from};
+    combines = reduction.has_value();
     cost = {.engine = Cost::Engine::store, .bytes = static_cast<double>(from.bytes), .place = from};
-    brings = Brought{.swizzle = std::nullopt, .fetches = true};
+    if (!combines) brings = Brought{.swizzle = std::nullopt, .fetches = true};
   }
   void read(Cluster& cluster) override {
     std::memcpy(data_.data(), cluster.cta(reads[0].cta).shared().at(reads[0].address),
                 data_.size());
   }
   void land(Cluster& cluster) override {
-    std::memcpy(cluster.cta(writes[0].cta).shared().at(writes[0].address), data_.data(),
-                data_.size());
+    unsigned char* const into = cluster.cta(writes[0].cta).shared().at(writes[0].address);
+    if (reduction_) {
+      auto const [op, type] = *reduction_;
+      reduce(op, type, into, data_.data(), data_.size() * 8 / static_cast<std::size_t>(bits(type)));
+    } else {
+      std::memcpy(into, data_.data(), data_.size());
+    }
   }
 
  private:
   std::vector<unsigned char> data_;
+  std::optional<ElementReduction> reduction_;
 };
 
 /// Where an operation of the asynchronous proxy writes, and the mbarrier there that it
@@ -205,15 +225,19 @@ void red_async(AtomicOp op, AtomicType type, std::uint32_t address, std::uint64_
   cta.in_flight().add(std::move(reduction));
 }
 
-void bulk_copy_cluster(std::uint32_t dst, std::uint32_t src, int bytes, std::uint32_t mbarrier,
-                       SourceLocation where) {
+namespace {
+
+/// A copy to a peer's shared memory, or a reduction there.
+void copy_to_peer(std::uint32_t dst, std::uint32_t src, int bytes, std::uint32_t mbarrier,
+                  std::optional<ElementReduction> reduction, SourceLocation where) {
   constexpr std::uint32_t alignment = 16;
-  constexpr Instruction instruction = Instruction::cp_async_bulk;
+  Instruction const instruction =
+      reduction ? Instruction::cp_reduce_async_bulk : Instruction::cp_async_bulk;
   Cta& cta = current_cta();
   auto const n = static_cast<std::uint32_t>(bytes);
   if (bytes <= 0 || n % alignment != 0) {
     cta.fail(FindingKind::invalid_operand, where, cta.here(),
-             fmt::format("{} of {}: it copies a multiple of {}", ptx_name(instruction),
+             fmt::format("{} of {}: it moves a multiple of {}", ptx_name(instruction),
                          io::counted(bytes, "byte"), alignment));
   }
   Cta* const from = cta.target(instruction, src, where);
@@ -223,17 +247,28 @@ void bulk_copy_cluster(std::uint32_t dst, std::uint32_t src, int bytes, std::uin
                            {.instructions = 1, .shared_bytes = 2 * std::int64_t{bytes}});
   if (from == nullptr || to.peer == nullptr) return;
   if (from != &cta) {
-    cta.fail(
-        FindingKind::invalid_operand, where, cta.here(),
-        fmt::format("{} from the shared memory of CTA {} of the cluster: it copies from its own",
-                    ptx_name(instruction), from->rank()));
+    cta.fail(FindingKind::invalid_operand, where, cta.here(),
+             fmt::format("{} from the shared memory of CTA {} of the cluster: it reads its own",
+                         ptx_name(instruction), from->rank()));
   }
   check_aligned(cta, cta, instruction, src, bytes, alignment, where);
   check_aligned(cta, *to.peer, instruction, to.address, bytes, alignment, where);
   auto copy = std::make_unique<PeerCopy>(cta, where, SharedRange{to.peer->rank(), to.address, n},
-                                         SharedRange{cta.rank(), src, n});
+                                         SharedRange{cta.rank(), src, n}, reduction);
   copy->completes_on(to.peer->rank(), to.mbarrier, n);
   cta.in_flight().add(std::move(copy));
+}
+
+}  // namespace
+
+void bulk_copy_cluster(std::uint32_t dst, std::uint32_t src, int bytes, std::uint32_t mbarrier,
+                       SourceLocation where) {
+  copy_to_peer(dst, src, bytes, mbarrier, std::nullopt, where);
+}
+
+void bulk_reduce_cluster(std::uint32_t dst, std::uint32_t src, int bytes, TmaReduce op, DType type,
+                         std::uint32_t mbarrier, SourceLocation where) {
+  copy_to_peer(dst, src, bytes, mbarrier, ElementReduction{op, type}, where);
 }
 
 namespace {

@@ -8,8 +8,8 @@
 /// cp.async: issue, groups and waits. How a copy lands is the machine's (machine/async_copies.cpp).
 namespace tegula::sim {
 
-// L1 is not modelled: .ca and .cg differ in nothing else.
-void cp_async(std::uint32_t destination, void const* source, int bytes, int source_bytes, CacheOp,
+// Caches are not modelled: .ca and .cg differ in nothing else.
+void cp_async(std::uint32_t destination, void const* source, int bytes, int source_bytes,
               SourceLocation where) {
   Cta& cta = current_cta();
   if (source_bytes < 0 || source_bytes > bytes) {

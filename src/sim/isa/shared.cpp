@@ -1,9 +1,12 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <string>
 
 #include "isa/current_cta.hpp"
 #include "machine/cluster.hpp"
+#include "tegula/io/text.hpp"
+#include "tegula/sim/generation.hpp"
 #include "tegula/sim/hooks.hpp"
 #include "values/place.hpp"
 
@@ -48,6 +51,36 @@ void wrong_address(std::uint32_t right, std::uint32_t computed, std::string cons
                          cta.own_place(right), byte_text(buffer, right), layout, place_text(made),
                          byte_text(buffer, computed)),
              made);
+}
+
+// An ordinary write, a piece of the widest vector at a time.
+void st_bulk_zero(std::uint32_t address, int bytes, SourceLocation where) {
+  constexpr int unit = 8;
+  constexpr Instruction instruction = Instruction::st_bulk;
+  Cta& cta = current_cta();
+  ArchSpec const& spec = spec_of(cta.generation());
+  auto const refuse = [&](FindingKind kind, std::string const& why) {
+    cta.fail(kind, where, cta.here(),
+             fmt::format("{} of {}{}", ptx_name(instruction), io::counted(bytes, "byte"), why));
+  };
+  if (!spec.tensor_memory)
+    refuse(FindingKind::invalid_operand,
+           fmt::format(" on an sm_{}: it is for sm_100", spec.compute_capability));
+  if (bytes < 0 || bytes % unit != 0)
+    refuse(FindingKind::invalid_operand, ": it writes a multiple of 8");
+  if (address % unit != 0)
+    refuse(FindingKind::misaligned,
+           fmt::format(" at shared address {:#x}, {} past a multiple of {}: {}", address,
+                       io::counted(address % unit, "byte"), unit, cta.shared_place(address)));
+  if (cta.counting())
+    cta.observers().worked(instruction, where, {.instructions = 1, .shared_bytes = bytes});
+  for (int at = 0; at < bytes; at += unit) {
+    std::uint32_t const piece = address + static_cast<std::uint32_t>(at);
+    if (!cta.shared_access(instruction, piece, unit, true, where, cta.current_thread().lane))
+      return;
+    std::memset(cta.shared().at(piece), 0, unit);
+  }
+  cta.cluster().progressed();
 }
 
 void ld_shared(void* value, std::uint32_t address, int bytes, SourceLocation where) {

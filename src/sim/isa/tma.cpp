@@ -95,12 +95,6 @@ void check_aligned(Cta& cta, Instruction instruction, std::uint32_t address,
                        alignment, cta.shared_place(address)));
 }
 
-/// How an instruction names what it moves.
-enum class TmaMode : std::uint8_t {
-  tile,  ///< the coordinate of a box
-  rows,  ///< .tile::gather4, .tile::scatter4: a column and four rows of a matrix
-};
-
 /// Fails where a map is not one of a matrix and one row of it at a time, or the machine is none
 /// that moves rows.
 void check_rows(Cta& cta, Instruction instruction, TensorMapDescription const& map,
@@ -147,16 +141,46 @@ TensorMapDescription described(Cta& cta, Instruction instruction, TensorMap cons
   return *description;
 }
 
-/// The box, or rows, that a tensor instruction names. `rank`: of a box how many coordinates it is
-/// given.
-BoxWalk box_of(Cta& cta, Instruction instruction, TensorMap const& map, TmaMode mode, int rank,
-               int const* coordinate, SourceLocation where) {
+/// Fails where a map was encoded for another mode than the instruction names.
+void check_mode(Cta& cta, Instruction instruction, TmaNaming naming, TmaMode of_map,
+                SourceLocation where) {
+  bool const image = naming == TmaNaming::im2col;
+  if (image == (of_map == TmaMode::im2col)) return;
+  cta.fail(FindingKind::invalid_operand, where, cta.here(),
+           fmt::format("{} by .{} is given a tensor map of mode {}: it takes one of mode {}",
+                       ptx_name(instruction), image ? "im2col" : "tile", image ? "tiled" : "im2col",
+                       image ? "im2col" : "tiled"));
+}
+
+/// The pixels of an image. They begin in the map's bounding box: what the hardware does with others
+/// nobody says.
+BoxWalk image_of(Cta& cta, Instruction instruction, TensorMapDescription const& map,
+                 TmaPlace const& place, SourceLocation where) {
+  BoxWalk const pixels = BoxWalk::image(map, place.coordinate, place.offset);
+  for (int axis = 1; axis < map.rank - 1; ++axis) {
+    auto const i = static_cast<std::size_t>(axis);
+    if (pixels.begins_in_bounding_box(axis)) continue;
+    cta.fail(FindingKind::invalid_operand, where, cta.here(),
+             fmt::format("{} by .im2col begins at coordinate {} of axis {}: the map's bounding box "
+                         "has {} to {} there",
+                         ptx_name(instruction), place.coordinate[i], axis, map.lower_corner[i - 1],
+                         map.extents[i] + map.upper_corner[i - 1] - 1));
+  }
+  return pixels;
+}
+
+/// The box, rows or pixels that a tensor instruction names.
+BoxWalk box_of(Cta& cta, Instruction instruction, TensorMap const& map, TmaPlace const& place,
+               SourceLocation where) {
   TensorMapDescription const description = described(cta, instruction, map, where);
-  if (mode == TmaMode::rows) check_rows(cta, instruction, description, where);
-  if (mode == TmaMode::tile && rank != description.rank) {
+  int const* const coordinate = place.coordinate;
+  check_mode(cta, instruction, place.naming, description.mode, where);
+  if (place.naming == TmaNaming::rows) {
+    check_rows(cta, instruction, description, where);
+  } else if (place.coordinates != description.rank) {
     cta.fail(FindingKind::invalid_operand, where, cta.here(),
              fmt::format("{} is given {} for a tensor of rank {}", ptx_name(instruction),
-                         io::counted(rank, "coordinate"), description.rank));
+                         io::counted(place.coordinates, "coordinate"), description.rank));
   }
   std::int64_t const first = std::int64_t{coordinate[0]} * bits(description.dtype) / 8;
   if (first % kRowAlignment != 0) {
@@ -167,41 +191,44 @@ BoxWalk box_of(Cta& cta, Instruction instruction, TensorMap const& map, TmaMode 
             "must be a multiple of {}",
             ptx_name(instruction), coordinate[0], first, kRowAlignment));
   }
-  if (mode == TmaMode::rows) return BoxWalk::gathered(description, coordinate);
+  if (place.naming == TmaNaming::rows) return BoxWalk::gathered(description, coordinate);
+  if (place.naming == TmaNaming::im2col)
+    return image_of(cta, instruction, description, place, where);
   return {description, coordinate};
 }
 
 /// The same for an instruction that writes the tensor.
-BoxWalk box_to_write(Cta& cta, Instruction instruction, TensorMap const& map, TmaMode mode,
-                     int rank, int const* coordinate, SourceLocation where) {
-  BoxWalk const box = box_of(cta, instruction, map, mode, rank, coordinate, where);
+BoxWalk box_to_write(Cta& cta, Instruction instruction, TensorMap const& map, TmaPlace const& place,
+                     SourceLocation where) {
+  BoxWalk const box = box_of(cta, instruction, map, place, where);
+  int const* const coordinate = place.coordinate;
   if (box.unpacks())
     cta.fail(FindingKind::invalid_operand, where, cta.here(),
              fmt::format("{} to a tensor of {}: the simulated machine loads these, and does not "
                          "store them",
                          ptx_name(instruction), to_string(box.map().dtype)));
   int const* const negative =
-      std::find_if(coordinate, coordinate + rank, [](int x) { return x < 0; });
-  if (negative != coordinate + rank) {
+      std::find_if(coordinate, coordinate + place.coordinates, [](int x) { return x < 0; });
+  if (negative != coordinate + place.coordinates) {
     cta.fail(
         FindingKind::out_of_bounds, where, cta.here(),
         fmt::format(
             "{} to a box that begins at coordinate {} of axis {}: only loads may begin before the "
             "tensor",
             ptx_name(instruction), *negative,
-            mode == TmaMode::rows ? std::min<std::ptrdiff_t>(negative - coordinate, 1)
-                                  : negative - coordinate));
+            place.naming == TmaNaming::rows ? std::min<std::ptrdiff_t>(negative - coordinate, 1)
+                                            : negative - coordinate));
   }
   return box;
 }
 
-/// A bulk copy's bytes, which lie in one allocation, as a box of one row.
+/// A bulk copy's bytes, which lie in one allocation, as a box of one row of elements.
 BoxWalk one_row(Cta& cta, Instruction instruction, void const* address, int bytes,
-                SourceLocation where) {
+                SourceLocation where, DType type = DType::u8) {
   auto const misfit = reinterpret_cast<std::uintptr_t>(address) % kBulkAlignment;
   if (bytes < 0 || bytes % static_cast<int>(kBulkAlignment) != 0) {
     cta.fail(FindingKind::invalid_operand, where, cta.here(),
-             fmt::format("{} of {}: it copies a multiple of {}", ptx_name(instruction),
+             fmt::format("{} of {}: it moves a multiple of {}", ptx_name(instruction),
                          io::counted(bytes, "byte"), kBulkAlignment));
   }
   Allocation const* const memory = cta.allocation(address);
@@ -220,11 +247,11 @@ BoxWalk one_row(Cta& cta, Instruction instruction, void const* address, int byte
       (memory == nullptr || !memory->contains(address, static_cast<std::size_t>(bytes))))
     refuse(FindingKind::out_of_bounds, cta.outside_place(address));
   TensorMapDescription row;
-  row.dtype = DType::u8;
+  row.dtype = type;
   row.rank = 1;
   row.address = address;
-  row.extents[0] = bytes;
-  row.box[0] = bytes;
+  row.box[0] = bytes * 8 / bits(type);
+  row.extents[0] = row.box[0];
   int const origin = 0;
   return {row, &origin};
 }
@@ -281,8 +308,9 @@ void check_swizzle(Cta& cta, Instruction instruction, BoxWalk const& box, std::u
   });
 }
 
+/// `does`: what it does to the bytes that it reaches.
 void store(Cta& cta, Instruction instruction, BoxWalk const& box, std::uint32_t source,
-           std::uint32_t alignment, std::optional<TmaReduce> reduction, SourceLocation where) {
+           std::uint32_t alignment, Written const& does, SourceLocation where) {
   Cta* const from = cta.target(instruction, source, where);
   if (from == nullptr) return;
   if (from != &cta) {
@@ -292,36 +320,27 @@ void store(Cta& cta, Instruction instruction, BoxWalk const& box, std::uint32_t 
                     ptx_name(instruction), from->rank()));
   }
   check_aligned(cta, instruction, source, alignment, where);
-  if (instruction != Instruction::cp_async_bulk)
-    check_swizzle(cta, instruction, box, source, where);
+  if (alignment == kBoxAlignment) check_swizzle(cta, instruction, box, source, where);
   GlobalBox const to = in_global_memory(cta, instruction, box, where);
   count(cta, instruction, where, box, box.bytes());
-  check_launches(cta, instruction, reduction ? GlobalAccess::atomic : GlobalAccess::write, to,
+  check_launches(cta, instruction, does.reduction ? GlobalAccess::atomic : GlobalAccess::write, to,
                  where);
   SharedRange const range{cta.rank(), source, static_cast<std::uint32_t>(box.shared_bytes())};
-  cta.in_flight().add(store_in_flight(instruction, cta, range, to, reduction, where),
+  cta.in_flight().add(store_in_flight(instruction, cta, range, to, does, where),
                       cta.current_thread().bulk);
 }
 
-/// A load of a box, or rows, into this CTA.
-void load_tensor(TmaMode mode, std::uint32_t dst, TensorMap const& map, int rank,
-                 int const* coordinate, std::uint32_t mbarrier, int ctas, SourceLocation where) {
-  Cta& cta = current_cta();
-  constexpr Instruction instruction = Instruction::cp_async_bulk_tensor;
-  if (ctas == 2) check_pair(cta, instruction, where);
-  GlobalBox const from = in_global_memory(
-      cta, instruction, box_of(cta, instruction, map, mode, rank, coordinate, where), where);
+/// A load into this CTA.
+void load_one(Cta& cta, Instruction instruction, BoxWalk const& box, std::uint32_t dst,
+              std::uint32_t mbarrier, int ctas, std::uint32_t alignment, SourceLocation where) {
+  GlobalBox const from = in_global_memory(cta, instruction, box, where);
   count(cta, instruction, where, from.box, from.box.bytes());
-  load(cta, instruction, from, dst, mbarrier, ctas, kBoxAlignment, where);
+  load(cta, instruction, from, dst, mbarrier, ctas, alignment, where);
 }
 
-/// The same into several CTAs of the cluster.
-void load_tensor_multicast(TmaMode mode, std::uint32_t dst, TensorMap const& map, int rank,
-                           int const* coordinate, std::uint32_t mbarrier, std::uint16_t cta_mask,
-                           int ctas_of_group, SourceLocation where) {
-  Cta& cta = current_cta();
-  constexpr Instruction instruction = Instruction::cp_async_bulk_tensor;
-  if (ctas_of_group == 2) check_pair(cta, instruction, where);
+/// The CTAs that a multicast goes to.
+std::uint16_t receivers(Cta& cta, Instruction instruction, std::uint16_t cta_mask,
+                        SourceLocation where) {
   int const ctas = cta.cluster().ctas();
   if (mutation_of(instruction, where,
                   std::popcount(cta_mask) > 1 ? Mutation::none : Mutation::less) != Mutation::none)
@@ -334,97 +353,86 @@ void load_tensor_multicast(TmaMode mode, std::uint32_t dst, TensorMap const& map
             "least one is set",
             ptx_name(instruction), cta_mask, ctas));
   }
-  GlobalBox const from = in_global_memory(
-      cta, instruction, box_of(cta, instruction, map, mode, rank, coordinate, where), where);
+  return cta_mask;
+}
+
+/// A load into several CTAs of the cluster, to the same place in each.
+void load_multicast(Cta& cta, Instruction instruction, BoxWalk const& box, std::uint32_t dst,
+                    std::uint32_t mbarrier, std::uint16_t cta_mask, int ctas_of_group,
+                    std::uint32_t alignment, SourceLocation where) {
+  cta_mask = receivers(cta, instruction, cta_mask, where);
+  GlobalBox const from = in_global_memory(cta, instruction, box, where);
   count(cta, instruction, where, from.box, from.box.bytes() * std::popcount(cta_mask));
   Cta const* const signalled = cta.target(instruction, mbarrier, where);
   if (cta.target(instruction, dst, where) == nullptr || signalled == nullptr) return;
   bool again = false;
-  for (int peer = 0; peer < ctas; ++peer) {
+  for (int peer = 0; peer < cta.cluster().ctas(); ++peer) {
     if ((cta_mask >> peer & 1) == 0) continue;
     // Of pairs, in all the even CTA is told, or the odd one.
     int const told = ctas_of_group == 2 ? (peer & ~1) + signalled->rank() % 2 : peer;
     std::uint32_t const tag = static_cast<std::uint32_t>(peer + 1) << kRankShift;
     std::uint32_t const tag_of_told = static_cast<std::uint32_t>(told + 1) << kRankShift;
-    load(cta, instruction, from, tag | dst, tag_of_told | mbarrier, ctas_of_group, kBoxAlignment,
-         where, again);
+    load(cta, instruction, from, tag | dst, tag_of_told | mbarrier, ctas_of_group, alignment, where,
+         again);
     again = true;
   }
 }
 
-void store_tensor(TmaMode mode, TensorMap const& map, int rank, int const* coordinate,
-                  std::uint32_t src, SourceLocation where) {
-  Cta& cta = current_cta();
-  constexpr Instruction instruction = Instruction::cp_async_bulk_tensor;
-  store(cta, instruction, box_to_write(cta, instruction, map, mode, rank, coordinate, where), src,
-        kBoxAlignment, std::nullopt, where);
-}
-
-/// Coordinates of an instruction that moves rows.
-constexpr int kOfRows = 1 + kGatheredRows;
-
 }  // namespace
 
-void tma_load(std::uint32_t dst, TensorMap const& map, int rank, int const* coordinate,
-              std::uint32_t mbarrier, int ctas, L2Hint, SourceLocation where) {
-  load_tensor(TmaMode::tile, dst, map, rank, coordinate, mbarrier, ctas, where);
+void tma_load(std::uint32_t dst, TensorMap const& map, TmaPlace const& place,
+              std::uint32_t mbarrier, int ctas, SourceLocation where) {
+  Cta& cta = current_cta();
+  constexpr Instruction instruction = Instruction::cp_async_bulk_tensor;
+  if (ctas == 2) check_pair(cta, instruction, where);
+  load_one(cta, instruction, box_of(cta, instruction, map, place, where), dst, mbarrier, ctas,
+           kBoxAlignment, where);
 }
 
-void tma_load_multicast(std::uint32_t dst, TensorMap const& map, int rank, int const* coordinate,
-                        std::uint32_t mbarrier, std::uint16_t cta_mask, int ctas, L2Hint,
+void tma_load_multicast(std::uint32_t dst, TensorMap const& map, TmaPlace const& place,
+                        std::uint32_t mbarrier, std::uint16_t cta_mask, int ctas,
                         SourceLocation where) {
-  load_tensor_multicast(TmaMode::tile, dst, map, rank, coordinate, mbarrier, cta_mask, ctas, where);
+  Cta& cta = current_cta();
+  constexpr Instruction instruction = Instruction::cp_async_bulk_tensor;
+  if (ctas == 2) check_pair(cta, instruction, where);
+  load_multicast(cta, instruction, box_of(cta, instruction, map, place, where), dst, mbarrier,
+                 cta_mask, ctas, kBoxAlignment, where);
 }
 
-void tma_gather4(std::uint32_t dst, TensorMap const& map, int const* coordinate,
-                 std::uint32_t mbarrier, int ctas, L2Hint, SourceLocation where) {
-  load_tensor(TmaMode::rows, dst, map, kOfRows, coordinate, mbarrier, ctas, where);
-}
-
-void tma_gather4_multicast(std::uint32_t dst, TensorMap const& map, int const* coordinate,
-                           std::uint32_t mbarrier, std::uint16_t cta_mask, int ctas, L2Hint,
-                           SourceLocation where) {
-  load_tensor_multicast(TmaMode::rows, dst, map, kOfRows, coordinate, mbarrier, cta_mask, ctas,
-                        where);
-}
-
-void tma_store(TensorMap const& map, int rank, int const* coordinate, std::uint32_t src, L2Hint,
+void tma_store(TensorMap const& map, TmaPlace const& place, std::uint32_t src,
                SourceLocation where) {
-  store_tensor(TmaMode::tile, map, rank, coordinate, src, where);
+  Cta& cta = current_cta();
+  constexpr Instruction instruction = Instruction::cp_async_bulk_tensor;
+  store(cta, instruction, box_to_write(cta, instruction, map, place, where), src, kBoxAlignment, {},
+        where);
 }
 
-void tma_scatter4(TensorMap const& map, int const* coordinate, std::uint32_t src, L2Hint,
-                  SourceLocation where) {
-  store_tensor(TmaMode::rows, map, kOfRows, coordinate, src, where);
-}
-
-void tma_reduce(TensorMap const& map, int rank, int const* coordinate, std::uint32_t src,
-                TmaReduce op, L2Hint, SourceLocation where) {
+void tma_reduce(TensorMap const& map, TmaPlace const& place, std::uint32_t src, TmaReduce op,
+                SourceLocation where) {
   Cta& cta = current_cta();
   constexpr Instruction instruction = Instruction::cp_reduce_async_bulk_tensor;
-  BoxWalk const box = box_to_write(cta, instruction, map, TmaMode::tile, rank, coordinate, where);
+  BoxWalk const box = box_to_write(cta, instruction, map, place, where);
   DType const type = box.map().dtype;
   if (!can_reduce(op, type)) {
     cta.fail(
         FindingKind::invalid_operand, where, cta.here(),
         fmt::format(
             "{}.{} of {}: {}", ptx_name(instruction), to_string(op), to_string(type),
-            type == DType::s64
+            type == DType::s64 && op == TmaReduce::add
                 ? "encode the tensor map for u64, whose sums have the same bits"
-                : "it adds f16, bf16, f32, f64, s32, u32 and u64, and takes the least or greatest "
-                  "of f16, bf16 and integers of 32 and 64 bits"));
+                : "it adds f16, bf16, f32, f64, s32, u32 and u64, takes the least or greatest of f16, "
+                  "bf16 and integers of 32 and 64 bits, and, or and xor of those integers, and counts "
+                  "(inc, dec) in u32"));
   }
-  store(cta, instruction, box, src, kBoxAlignment, op, where);
+  store(cta, instruction, box, src, kBoxAlignment, {.reduction = op}, where);
 }
 
 // Caches are not modelled: a prefetch is checked and counted.
-void tma_prefetch(TensorMap const& map, int rank, int const* coordinate, L2Hint,
-                  SourceLocation where) {
+void tma_prefetch(TensorMap const& map, TmaPlace const& place, SourceLocation where) {
   Cta& cta = current_cta();
   constexpr Instruction instruction = Instruction::cp_async_bulk_prefetch_tensor;
-  GlobalBox const box = in_global_memory(
-      cta, instruction, box_of(cta, instruction, map, TmaMode::tile, rank, coordinate, where),
-      where);
+  GlobalBox const box =
+      in_global_memory(cta, instruction, box_of(cta, instruction, map, place, where), where);
   count(cta, instruction, where, box.box, 0);
 }
 
@@ -434,14 +442,20 @@ void prefetch_tensor_map(TensorMap const& map, SourceLocation where) {
   cta.note(Instruction::prefetch_tensormap, where);
 }
 
-void bulk_load(std::uint32_t dst, void const* src, int bytes, std::uint32_t mbarrier, L2Hint,
+void bulk_load(std::uint32_t dst, void const* src, int bytes, std::uint32_t mbarrier,
                SourceLocation where) {
   Cta& cta = current_cta();
   constexpr Instruction instruction = Instruction::cp_async_bulk;
-  GlobalBox const from =
-      in_global_memory(cta, instruction, one_row(cta, instruction, src, bytes, where), where);
-  count(cta, instruction, where, from.box, bytes);
-  load(cta, instruction, from, dst, mbarrier, 1, kBulkAlignment, where);
+  load_one(cta, instruction, one_row(cta, instruction, src, bytes, where), dst, mbarrier, 1,
+           kBulkAlignment, where);
+}
+
+void bulk_load_multicast(std::uint32_t dst, void const* src, int bytes, std::uint32_t mbarrier,
+                         std::uint16_t cta_mask, SourceLocation where) {
+  Cta& cta = current_cta();
+  constexpr Instruction instruction = Instruction::cp_async_bulk;
+  load_multicast(cta, instruction, one_row(cta, instruction, src, bytes, where), dst, mbarrier,
+                 cta_mask, 1, kBulkAlignment, where);
 }
 
 void bulk_prefetch(void const* src, int bytes, SourceLocation where) {
@@ -452,11 +466,25 @@ void bulk_prefetch(void const* src, int bytes, SourceLocation where) {
   count(cta, instruction, where, box.box, 0);
 }
 
-void bulk_store(void* dst, std::uint32_t src, int bytes, L2Hint, SourceLocation where) {
+void bulk_store(void* dst, std::uint32_t src, int bytes, std::uint16_t byte_mask,
+                SourceLocation where) {
   Cta& cta = current_cta();
   constexpr Instruction instruction = Instruction::cp_async_bulk;
+  ArchSpec const& spec = spec_of(cta.generation());
+  if (byte_mask != kAllBytes && !spec.tensor_memory)
+    cta.fail(FindingKind::invalid_operand, where, cta.here(),
+             fmt::format("{} with a mask of bytes (.cp_mask) on an sm_{}: it is for sm_100",
+                         ptx_name(instruction), spec.compute_capability));
   store(cta, instruction, one_row(cta, instruction, dst, bytes, where), src, kBulkAlignment,
-        std::nullopt, where);
+        {.byte_mask = byte_mask}, where);
+}
+
+void bulk_reduce(void* dst, std::uint32_t src, int bytes, TmaReduce op, DType type,
+                 SourceLocation where) {
+  Cta& cta = current_cta();
+  constexpr Instruction instruction = Instruction::cp_reduce_async_bulk;
+  store(cta, instruction, one_row(cta, instruction, dst, bytes, where, type), src, kBulkAlignment,
+        {.reduction = op}, where);
 }
 
 }  // namespace tegula::sim

@@ -134,8 +134,11 @@ class Load final : public InFlight {
     cluster.cta(cta).report(
         FindingKind::uninitialized_read, where, {cta, thread / 32, thread % 32}, memory_->name,
         place,
-        fmt::format("{} reads {}, element {} of the tensor, which nobody has written",
-                    ptx_name(instruction), place, text_of(row, element, box_.map().rank)));
+        fmt::format("{} reads {}, {}which nobody has written", ptx_name(instruction), place,
+                    instruction == Instruction::cp_async_bulk
+                        ? ""
+                        : fmt::format("element {} of the tensor, ",
+                                      text_of(row, element, box_.map().rank))));
   }
 
   BoxWalk box_;
@@ -147,12 +150,13 @@ class Load final : public InFlight {
 class Store final : public InFlight {
  public:
   Store(Instruction instruction, Cta const& issuer, SharedRange from, GlobalBox const& to,
-        std::optional<TmaReduce> reduction, SourceLocation where)
+        Written const& does, SourceLocation where)
       : InFlight(instruction, issuer, where),
         box_(to.box),
         memory_(to.memory),
         from_(from),
-        reduction_(reduction) {
+        reduction_(does.reduction),
+        byte_mask_(does.byte_mask) {
     cost = {
         .engine = Cost::Engine::store, .bytes = static_cast<double>(box_.bytes()), .place = from};
     auto const add = [&](std::uint32_t address, int bytes) {
@@ -176,12 +180,14 @@ class Store final : public InFlight {
         add(swizzled(box_.map().swizzle, address + static_cast<std::uint32_t>(byte)),
             std::min(16, box_.row_bytes() - byte));
     });
-    this->global = reduction ? GlobalAccess::atomic : GlobalAccess::write;
+    this->global = reduction_ ? GlobalAccess::atomic : GlobalAccess::write;
   }
 
   void for_each_global(VisitGlobal visit, void* context) const override {
     box_.for_each_row([&](TmaRow const& row) {
-      if (row.begin != row.end) visit(context, first_byte(box_, row), written_bytes(row));
+      if (row.begin == row.end) return;
+      unsigned char* const first = first_byte(box_, row);
+      for_each_written(row, [&](std::size_t at, std::size_t n) { visit(context, first + at, n); });
     });
   }
 
@@ -214,14 +220,22 @@ class Store final : public InFlight {
       bool const check = cluster.cta(cta).checking();
       if (check && stored_end(row) != row.end) check_beyond(cluster, row, offset);
       if (reduction_) {
-        if (check && std::memchr(shadow, 0, bytes) != nullptr) unwritten(cluster, row);
+        if (check) {
+          auto const* const none = static_cast<std::uint8_t*>(std::memchr(shadow, 0, bytes));
+          if (none != nullptr)
+            unwritten(cluster, memory_->offset_of(into) + static_cast<std::size_t>(none - shadow));
+        }
         reduce(*reduction_, box_.map().dtype, into, from,
                written / static_cast<std::size_t>(box_.element_bytes()));
       } else {
-        std::memcpy(into, from, written);
-        std::memset(shadow, 1, bytes);
+        for_each_written(row, [&](std::size_t at, std::size_t n) {
+          std::memcpy(into + at, from + at, n);
+          if (at < bytes) std::memset(shadow + at, 1, std::min(n, bytes - at));
+        });
       }
-      memory_->note_written(offset, bytes);
+      for_each_written(row, [&](std::size_t at, std::size_t n) {
+        if (at < bytes) memory_->note_written(offset + at, std::min(n, bytes - at));
+      });
       if (reduction_) memory_->note_read(offset, bytes);
     });
     cluster.progressed();
@@ -232,6 +246,19 @@ class Store final : public InFlight {
   std::size_t written_bytes(TmaRow const& row) const {
     return std::min(static_cast<std::size_t>(stored_end(row) - row.begin),
                     memory_->bytes - memory_->offset_of(first_byte(box_, row)));
+  }
+
+  /// Calls f(bytes from the row's first on, bytes) for each run of what it writes of a row.
+  template <class F> void for_each_written(TmaRow const& row, F&& f) const {
+    std::size_t const end = written_bytes(row);
+    if (byte_mask_ == kAllBytes) return f(std::size_t{0}, end);
+    auto const writes = [&](std::size_t at) { return (byte_mask_ >> at % 16 & 1) != 0; };
+    for (std::size_t at = 0; at < end;) {
+      std::size_t run = at;
+      while (run < end && writes(run)) ++run;
+      if (run != at) f(at, run - at);
+      at = run + 1;
+    }
   }
 
   std::uint32_t address_of(TmaRow const& row) const {
@@ -260,18 +287,20 @@ class Store final : public InFlight {
                     : "over what was written there before"));
   }
 
-  void unwritten(Cluster& cluster, TmaRow const& row) const {
+  void unwritten(Cluster& cluster, std::size_t offset) const {
+    std::string const place = memory_->place(offset);
     cluster.cta(cta).report(
-        FindingKind::uninitialized_read, where, {cta, thread / 32, thread % 32}, memory_->name, "",
-        fmt::format("{} combines with the row at {} of the tensor in {}, where nobody has written",
-                    ptx_name(instruction),
-                    text_of(row, box_.element_of(row.begin), box_.map().rank), memory_->name));
+        FindingKind::uninitialized_read, where, {cta, thread / 32, thread % 32}, memory_->name,
+        place,
+        fmt::format("{} combines with {}, where nobody has written: it must hold a value",
+                    ptx_name(instruction), place));
   }
 
   BoxWalk box_;
   Allocation* memory_;
   SharedRange from_;
   std::optional<TmaReduce> reduction_;
+  std::uint16_t byte_mask_;
   std::vector<unsigned char> data_;
 };
 
@@ -287,9 +316,8 @@ std::unique_ptr<InFlight> load_in_flight(Instruction instruction, Cta const& iss
 
 std::unique_ptr<InFlight> store_in_flight(Instruction instruction, Cta const& issuer,
                                           SharedRange from, GlobalBox const& to,
-                                          std::optional<TmaReduce> reduction,
-                                          SourceLocation where) {
-  return std::make_unique<Store>(instruction, issuer, from, to, reduction, where);
+                                          Written const& does, SourceLocation where) {
+  return std::make_unique<Store>(instruction, issuer, from, to, does, where);
 }
 
 }  // namespace tegula::sim

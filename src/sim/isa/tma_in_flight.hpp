@@ -22,6 +22,14 @@ struct GlobalBox {
   Allocation* memory;  ///< holds all of it; null where no element lies in the tensor
 };
 
+/// What a store does to the bytes of global memory that it reaches: it writes them, those of each
+/// 16 whose bits are set, or combines elements with them.
+inline constexpr std::uint16_t kAllBytes = 0xffff;
+struct Written {
+  std::optional<TmaReduce> reduction = std::nullopt;
+  std::uint16_t byte_mask = kAllBytes;
+};
+
 /// The row's first byte that lies in the tensor.
 unsigned char* first_byte(BoxWalk const& box, TmaRow const& row);
 /// "(0, 17)": the coordinate of one of its elements in the tensor.
@@ -32,9 +40,9 @@ std::string text_of(TmaRow const& row, int first_element, int rank);
 std::unique_ptr<InFlight> load_in_flight(Instruction instruction, Cta const& issuer,
                                          GlobalBox const& from, SharedRange to, bool again,
                                          SourceLocation where);
-/// One box on its way from shared to global memory, to be written or to be combined with it.
+/// One box on its way from shared to global memory.
 std::unique_ptr<InFlight> store_in_flight(Instruction instruction, Cta const& issuer,
                                           SharedRange from, GlobalBox const& to,
-                                          std::optional<TmaReduce> reduction, SourceLocation where);
+                                          Written const& does, SourceLocation where);
 
 }  // namespace tegula::sim

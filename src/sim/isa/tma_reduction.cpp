@@ -27,37 +27,41 @@ template <class T> T extreme(T a, T b, bool greater) {
   }
 }
 
+/// What an element becomes that is `a`, and that `b` is brought to.
+template <class T> T reduced(TmaReduce op, T a, T b) {
+  if (op == TmaReduce::add) return sum(a, b);
+  if (op == TmaReduce::min || op == TmaReduce::max) return extreme(a, b, op == TmaReduce::max);
+  if constexpr (std::is_integral_v<T>) {
+    switch (op) {
+      case TmaReduce::inc:
+        return a >= b ? T{0} : static_cast<T>(a + 1);
+      case TmaReduce::dec:
+        return a == 0 || a > b ? b : static_cast<T>(a - 1);
+      case TmaReduce::bit_and:
+        return a & b;
+      case TmaReduce::bit_or:
+        return a | b;
+      case TmaReduce::bit_xor:
+        return a ^ b;
+      default:
+        break;
+    }
+  }
+  return a;
+}
+
 template <class T>
 void reduce_all(TmaReduce op, unsigned char* into, unsigned char const* from, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     T a, b;
     std::memcpy(&a, into + i * sizeof(T), sizeof(T));
     std::memcpy(&b, from + i * sizeof(T), sizeof(T));
-    T const result = op == TmaReduce::add ? sum(a, b) : extreme(a, b, op == TmaReduce::max);
+    T const result = reduced(op, a, b);
     std::memcpy(into + i * sizeof(T), &result, sizeof(T));
   }
 }
 
 }  // namespace
-
-bool can_reduce(TmaReduce op, DType type) {
-  switch (type) {
-    case DType::f16:
-    case DType::bf16:
-    case DType::s32:
-    case DType::u32:
-    case DType::u64:
-      return true;
-    case DType::s64:
-      return op != TmaReduce::add;
-    case DType::f32:
-    case DType::tf32:
-    case DType::f64:
-      return op == TmaReduce::add;
-    default:
-      return false;
-  }
-}
 
 void reduce(TmaReduce op, DType type, unsigned char* into, unsigned char const* from,
             std::size_t count) {

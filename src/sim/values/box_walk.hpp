@@ -42,7 +42,8 @@ constexpr int stored_end(TmaRow const& row) {
 /// How many rows .tile::gather4 and .tile::scatter4 name.
 inline constexpr int kGatheredRows = 4;
 
-/// The box at a coordinate, innermost axis first; or four rows of a matrix, each anywhere.
+/// The box at a coordinate, innermost axis first; or four rows of a matrix, each anywhere; or
+/// pixels of an image, each a row of its channels.
 class BoxWalk {
  public:
   BoxWalk(TensorMapDescription const& map, int const* coordinate) : map_(map) {
@@ -57,6 +58,20 @@ class BoxWalk {
     std::copy(coordinate + 1, coordinate + 1 + kGatheredRows, box.rows_gathered_.begin());
     box.rows_ = kGatheredRows;
     return box;
+  }
+
+  /// Of a map of im2col: pixels from `coordinate` on, each read `offset` further along axes 1, 2
+  /// and 3.
+  static BoxWalk image(TensorMapDescription const& map, int const* coordinate,
+                       std::uint16_t const* offset) {
+    BoxWalk box(map, coordinate);
+    for (std::size_t axis = 1; axis < box.rank() - 1; ++axis) box.offset_[axis] = offset[axis - 1];
+    return box;
+  }
+  /// Whether its first pixel lies in the map's bounding box along an axis between 0 and the last.
+  bool begins_in_bounding_box(int axis) const {
+    auto const i = static_cast<std::size_t>(axis);
+    return map_.lower_corner[i - 1] <= first_[i] && first_[i] < end_of_box(i);
   }
 
   TensorMapDescription const& map() const { return map_; }
@@ -87,6 +102,7 @@ class BoxWalk {
     std::array<int, 5> at{};
     for (row.index = 0; row.index < rows_; ++row.index) {
       if (gathered_) row.coordinate[1] = rows_gathered_[static_cast<std::size_t>(row.index)];
+      for (std::size_t axis = 1; axis < rank(); ++axis) row.coordinate[axis] += offset_[axis];
       bool inside = true;
       row.offset = (first_[0] + begin) * bits(map_.dtype) / 8;
       for (std::size_t axis = 1; axis < rank(); ++axis) {
@@ -97,6 +113,11 @@ class BoxWalk {
       row.end = inside ? bytes_of_elements(static_cast<int>(end)) : row.begin;
       f(static_cast<TmaRow const&>(row));
       if (gathered_) continue;
+      for (std::size_t axis = 1; axis < rank(); ++axis) row.coordinate[axis] -= offset_[axis];
+      if (map_.mode == TmaMode::im2col) {
+        next_pixel(row.coordinate);
+        continue;
+      }
       for (std::size_t axis = 1; axis < rank(); ++axis) {
         row.coordinate[axis] += map_.element_strides[axis];
         if (++at[axis] < box_extent(map_, static_cast<int>(axis))) break;
@@ -108,10 +129,23 @@ class BoxWalk {
 
  private:
   std::size_t rank() const { return static_cast<std::size_t>(map_.rank); }
+  /// Where the bounding box ends along an axis of an image.
+  std::int64_t end_of_box(std::size_t axis) const {
+    return map_.extents[axis] + map_.upper_corner[axis - 1];
+  }
+  void next_pixel(std::array<std::int64_t, 5>& pixel) const {
+    for (std::size_t axis = 1; axis + 1 < rank(); ++axis) {
+      pixel[axis] += map_.element_strides[axis];
+      if (pixel[axis] < end_of_box(axis)) return;
+      pixel[axis] = map_.lower_corner[axis - 1];
+    }
+    ++pixel[rank() - 1];
+  }
   int bytes_of_elements(int count) const { return count * bits(map_.dtype) / 8; }
 
   TensorMapDescription map_;
   std::array<std::int64_t, 5> first_{};
+  std::array<std::int64_t, 5> offset_{};  ///< of an image
   bool gathered_ = false;
   std::array<std::int64_t, kGatheredRows> rows_gathered_{};
   int rows_ = 1;

@@ -11,6 +11,7 @@ namespace tegula::sim {
 enum class Instruction : std::uint8_t {
   ld_shared,
   st_shared,
+  st_bulk,
   ld_global,
   ld_global_nc,
   st_global,
@@ -60,10 +61,14 @@ enum class Instruction : std::uint8_t {
   fence_proxy_async,
   cp_async_bulk,
   cp_async_bulk_tensor,
+  cp_reduce_async_bulk,
   cp_reduce_async_bulk_tensor,
   cp_async_bulk_prefetch_tensor,
   cp_async_bulk_prefetch,
   prefetch_tensormap,
+  prefetch,
+  applypriority,
+  discard,
   cp_async_bulk_commit_group,
   cp_async_bulk_wait_group,
   cp_async_bulk_wait_group_read,
@@ -131,6 +136,7 @@ inline constexpr Mutation kCounted = Mutation::less | Mutation::more;
 inline constexpr InstructionRow kInstructions[] = {
     {.instruction = Instruction::ld_shared, .name = "ld.shared", .charge = Charge::access},
     {.instruction = Instruction::st_shared, .name = "st.shared", .charge = Charge::access},
+    {.instruction = Instruction::st_bulk, .name = "st.bulk", .charge = Charge::access},
     {.instruction = Instruction::ld_global, .name = "ld.global", .charge = Charge::access},
     {.instruction = Instruction::ld_global_nc, .name = "ld.global.nc", .charge = Charge::access},
     {.instruction = Instruction::st_global, .name = "st.global", .charge = Charge::access},
@@ -262,10 +268,16 @@ inline constexpr InstructionRow kInstructions[] = {
     {.instruction = Instruction::fence_proxy_async,
      .name = "fence.proxy.async",
      .mutations = {Operation::fence_proxy_async, detail::kPlaced}},
-    {.instruction = Instruction::cp_async_bulk, .name = "cp.async.bulk", .proxy = Proxy::async},
+    {.instruction = Instruction::cp_async_bulk,
+     .name = "cp.async.bulk",
+     .mutations = {Operation::multicast_mask, Mutation::less},
+     .proxy = Proxy::async},
     {.instruction = Instruction::cp_async_bulk_tensor,
      .name = "cp.async.bulk.tensor",
      .mutations = {Operation::multicast_mask, Mutation::less},
+     .proxy = Proxy::async},
+    {.instruction = Instruction::cp_reduce_async_bulk,
+     .name = "cp.reduce.async.bulk",
      .proxy = Proxy::async},
     {.instruction = Instruction::cp_reduce_async_bulk_tensor,
      .name = "cp.reduce.async.bulk.tensor",
@@ -274,6 +286,9 @@ inline constexpr InstructionRow kInstructions[] = {
      .name = "cp.async.bulk.prefetch.tensor"},
     {.instruction = Instruction::cp_async_bulk_prefetch, .name = "cp.async.bulk.prefetch"},
     {.instruction = Instruction::prefetch_tensormap, .name = "prefetch.tensormap"},
+    {.instruction = Instruction::prefetch, .name = "prefetch"},
+    {.instruction = Instruction::applypriority, .name = "applypriority"},
+    {.instruction = Instruction::discard, .name = "discard.L2", .charge = Charge::access},
     {.instruction = Instruction::cp_async_bulk_commit_group,
      .name = "cp.async.bulk.commit_group",
      .mutations = {Operation::bulk_commit_group, detail::kPlaced}},
@@ -405,6 +420,13 @@ constexpr bool strong_writes(Instruction instruction) {
 constexpr bool strong_learns(Instruction instruction) {
   return strong_reads(instruction) && instruction != Instruction::red &&
          instruction != Instruction::red_shared && instruction != Instruction::red_async;
+}
+
+/// Whether what it writes to shared memory may meet what others write there so: strong accesses,
+/// and reductions by the asynchronous proxy, each element of which is an atomic (PTX ISA,
+/// cp.reduce.async.bulk).
+constexpr bool meets_in_shared(Instruction instruction) {
+  return is_strong(instruction) || instruction == Instruction::cp_reduce_async_bulk;
 }
 
 /// Whether a tcgen05.commit after it says when it is over.

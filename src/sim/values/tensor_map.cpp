@@ -17,14 +17,16 @@ struct Packed {
   std::uint64_t mark;
   std::uint64_t address;
   std::uint64_t strides[4];
-  std::uint32_t last_index[5];  // extents - 1
-  std::uint8_t last_in_box[5];  // box - 1
+  std::uint32_t last_index[5];   // extents - 1
+  std::uint16_t last_in_box[5];  // box - 1
+  std::int16_t corners[6];
   std::uint8_t element_strides[5];
   std::uint8_t dtype;
   std::uint8_t rank;
   std::uint8_t swizzle;
   std::uint8_t l2_promotion;
   std::uint8_t fill;
+  std::uint8_t mode;
 };
 static_assert(sizeof(Packed) <= sizeof(TensorMap) && std::is_trivially_copyable_v<Packed>);
 
@@ -40,7 +42,8 @@ TensorMap encode(TensorMapDescription const& description) {
     if (axis > 0)
       packed.strides[axis - 1] = static_cast<std::uint64_t>(description.strides[axis - 1]);
     packed.last_index[axis] = static_cast<std::uint32_t>(description.extents[axis] - 1);
-    packed.last_in_box[axis] = static_cast<std::uint8_t>(description.box[axis] - 1);
+    if (description.mode == TmaMode::tiled || axis < 2)
+      packed.last_in_box[axis] = static_cast<std::uint16_t>(description.box[axis] - 1);
     packed.element_strides[axis] = static_cast<std::uint8_t>(description.element_strides[axis]);
   }
   packed.dtype = static_cast<std::uint8_t>(description.dtype);
@@ -48,6 +51,11 @@ TensorMap encode(TensorMapDescription const& description) {
   packed.swizzle = static_cast<std::uint8_t>(description.swizzle);
   packed.l2_promotion = static_cast<std::uint8_t>(description.l2_promotion);
   packed.fill = static_cast<std::uint8_t>(description.fill);
+  packed.mode = static_cast<std::uint8_t>(description.mode);
+  for (std::size_t i = 0; i < 3; ++i) {
+    packed.corners[i] = static_cast<std::int16_t>(description.lower_corner[i]);
+    packed.corners[3 + i] = static_cast<std::int16_t>(description.upper_corner[i]);
+  }
   TensorMap map{};
   std::memcpy(map.bytes, &packed, sizeof(packed));
   return map;
@@ -58,6 +66,7 @@ std::optional<TensorMapDescription> decode(TensorMap const& map) {
   std::memcpy(&packed, map.bytes, sizeof(packed));
   if (packed.mark != kMark) return std::nullopt;
   TensorMapDescription description;
+  description.mode = static_cast<TmaMode>(packed.mode);
   description.dtype = static_cast<DType>(packed.dtype);
   description.rank = packed.rank;
   description.address = reinterpret_cast<void const*>(packed.address);
@@ -65,12 +74,17 @@ std::optional<TensorMapDescription> decode(TensorMap const& map) {
     if (axis > 0)
       description.strides[axis - 1] = static_cast<std::int64_t>(packed.strides[axis - 1]);
     description.extents[axis] = std::int64_t{packed.last_index[axis]} + 1;
-    description.box[axis] = packed.last_in_box[axis] + 1;
+    if (description.mode == TmaMode::tiled || axis < 2)
+      description.box[axis] = packed.last_in_box[axis] + 1;
     description.element_strides[axis] = packed.element_strides[axis];
   }
   description.swizzle = static_cast<TmaSwizzle>(packed.swizzle);
   description.l2_promotion = static_cast<TmaL2Promotion>(packed.l2_promotion);
   description.fill = static_cast<TmaFill>(packed.fill);
+  for (std::size_t i = 0; i < 3; ++i) {
+    description.lower_corner[i] = packed.corners[i];
+    description.upper_corner[i] = packed.corners[3 + i];
+  }
   return description;
 }
 

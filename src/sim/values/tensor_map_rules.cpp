@@ -53,6 +53,33 @@ std::optional<std::string> refusal_of_unpacked(TensorMapDescription const& d) {
   return std::nullopt;
 }
 
+/// What a map of an image breaks of the rules of cuTensorMapEncodeIm2col. Precondition: it keeps
+/// those of all maps.
+std::optional<std::string> refusal_of_image(TensorMapDescription const& d) {
+  if (d.rank < 3) return sentence("rank is {}; of im2col it must be 3, 4 or 5", d.rank);
+  if (is_unpacked(d.dtype))
+    return sentence("dtype is {}; of im2col it must have 8, 16, 32 or 64 bits", to_string(d.dtype));
+  int const batch = d.rank - 1;
+  if (d.element_strides[static_cast<std::size_t>(batch)] != 1)
+    return sentence("element_strides[{}], of the images, is {}; of im2col it must be 1", batch,
+                    d.element_strides[static_cast<std::size_t>(batch)]);
+  int const least = d.rank == 3 ? -32768 : d.rank == 4 ? -128 : -16;
+  for (std::size_t i = 0; i + 2 < static_cast<std::size_t>(d.rank); ++i) {
+    for (auto const& [name, corner] : {std::pair("lower_corner", d.lower_corner[i]),
+                                       std::pair("upper_corner", d.upper_corner[i])}) {
+      if (corner < least || corner > -least - 1)
+        return sentence("{}[{}] is {}; of rank {} it must be {} to {}", name, i, corner, d.rank,
+                        least, -least - 1);
+    }
+    if (d.extents[i + 1] + d.upper_corner[i] <= d.lower_corner[i])
+      return sentence(
+          "lower_corner[{}] is {} and upper_corner[{}] {} of {} elements along axis {}; the bounding "
+          "box between them must hold one at least",
+          i, d.lower_corner[i], i, d.upper_corner[i], d.extents[i + 1], i + 1);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<std::string> refusal(TensorMapDescription const& d) {
@@ -61,8 +88,6 @@ std::optional<std::string> refusal(TensorMapDescription const& d) {
     return sentence(
         "dtype is {}; TMA moves elements of 8, 16, 32 or 64 bits, and e2m1, e2m3 and e3m2",
         to_string(d.dtype));
-  if (d.mode != TmaMode::tiled)
-    return sentence("mode is im2col; it must be tiled, for no other maps are encoded");
   if (d.rank < 1 || d.rank > 5) return sentence("rank is {}; a tensor map has 1 to 5 axes", d.rank);
   auto const address = reinterpret_cast<std::uintptr_t>(d.address);
   if (d.address == nullptr)
@@ -75,8 +100,10 @@ std::optional<std::string> refusal(TensorMapDescription const& d) {
     auto const i = static_cast<std::size_t>(axis);
     if (d.extents[i] < 1 || d.extents[i] > std::int64_t{1} << 32)
       return sentence("extents[{}] is {}; it must be 1 to 2^32", axis, d.extents[i]);
-    if (d.box[i] < 1 || d.box[i] > 256)
-      return sentence("box[{}] is {}; it must be 1 to 256", axis, d.box[i]);
+    bool const image = d.mode == TmaMode::im2col;
+    int const most = image && axis == 1 ? 1024 : 256;
+    if ((!image || axis < 2) && (d.box[i] < 1 || d.box[i] > most))
+      return sentence("box[{}] is {}; it must be 1 to {}", axis, d.box[i], most);
     if (d.element_strides[i] < 1 || d.element_strides[i] > 8)
       return sentence("element_strides[{}] is {}; it must be 1 to 8", axis, d.element_strides[i]);
     if (axis == 0) continue;
@@ -109,8 +136,10 @@ std::optional<std::string> refusal(TensorMapDescription const& d) {
   if (d.fill == TmaFill::nans && !is_floating_point(d.dtype))
     return sentence("fill is nans for {}; it must be zeros but for f64, f32, tf32, f16 and bf16",
                     to_string(d.dtype));
-  if (unpacks) return refusal_of_unpacked(d);
-  return std::nullopt;
+  if (unpacks) {
+    if (std::optional<std::string> wrong = refusal_of_unpacked(d)) return wrong;
+  }
+  return d.mode == TmaMode::im2col ? refusal_of_image(d) : std::nullopt;
 }
 
 }  // namespace tegula::sim

@@ -1,6 +1,7 @@
 // Template arguments like those of the refused files, with operands that the operations admit.
 // compiles
 
+#include "tegula/arch/cache_hint.hpp"
 #include "tegula/atom/copy_atom.hpp"
 #include "tegula/atom/mma_atom.hpp"
 #include "tegula/atom/mma_spec.hpp"
@@ -31,3 +32,5 @@ using Tiling = Tile<MmaTiling{}>;
 using TilingOfCopies = Tile<CopyTiling{}>;
 using Attention = Tile<AttentionConfig{}>;
 using Gemm = Tile<GemmConfig{}>;
+using Policy = Tile<L2Policy(L2Hint::evict_last, 8)>;
+using Hint = Tile<CacheHint{.l2 = L2Hint::evict_first}>;

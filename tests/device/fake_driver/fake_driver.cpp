@@ -214,5 +214,12 @@ int cuTensorMapEncodeTiled(void* map, int, std::uint32_t rank, void* address, st
   std::memcpy(map, &address, sizeof address);
   return rank >= 1 && rank <= 5 ? in_context() : kInvalid;
 }
+int cuTensorMapEncodeIm2col(void* map, int, std::uint32_t rank, void* address, std::uint64_t const*,
+                            std::uint64_t const*, int const*, int const*, std::uint32_t,
+                            std::uint32_t, std::uint32_t const*, int, int, int, int) {
+  std::memset(map, 0, 128);
+  std::memcpy(map, &address, sizeof address);
+  return rank >= 3 && rank <= 5 ? in_context() : kInvalid;
+}
 
 }  // extern "C"

@@ -248,7 +248,7 @@ TEST(TmaStoreChecker, BulkCopiesOfWrongSizesAndPlaces) {
   EXPECT_TRUE(clean.ok()) << clean.text();
   constexpr int line = BulkCopy<0, 0, 40>::line;
   EXPECT_SAYS(only_finding(tma_report<BulkCopy<0, 0, 40>>(), FindingKind::invalid_operand, line),
-              "cp.async.bulk of 40 bytes: it copies a multiple of 16");
+              "cp.async.bulk of 40 bytes: it moves a multiple of 16");
   EXPECT_SAYS(only_finding(tma_report<BulkCopy<8, 0, 32>>(), FindingKind::misaligned, line),
               "8 bytes past a multiple of 16");
   EXPECT_SAYS(only_finding(tma_report<BulkCopy<0, 4, 32>>(), FindingKind::misaligned, line),

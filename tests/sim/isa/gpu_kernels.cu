@@ -2,6 +2,7 @@
 #include <string>
 
 #include "atomic_kernels.hpp"
+#include "copy_kernels.hpp"
 #include "gpu_kernels.hpp"
 #include "hopper_kernels.hpp"
 #include "instruction_kernels.hpp"
@@ -109,6 +110,10 @@ std::vector<std::uint32_t> run_synchronisation_on_gpu(int index,
 
 std::vector<std::uint32_t> run_atomic_on_gpu(int index, std::vector<std::uint32_t> const& in) {
   return run_one_of(index, in, atomic_kernels::AllKernels{});
+}
+
+std::vector<std::uint32_t> run_copy_on_gpu(int index, std::vector<std::uint32_t> const& in) {
+  return run_one_of(index, in, copy_kernels::AllKernels{});
 }
 
 std::vector<std::uint32_t> run_wgmma_on_gpu(int index, std::vector<std::uint32_t> const& in) {

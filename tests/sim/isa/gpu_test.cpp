@@ -48,6 +48,11 @@ TEST(Gpu, EveryAtomicKernelGivesTheSimulatedMachinesBits) {
   compare_all(all_atomic_kernels(), run_atomic_on_gpu);
 }
 
+TEST(Gpu, EveryCopyKernelGivesTheSimulatedMachinesBits) {
+  if (!has_hopper_gpu()) GTEST_SKIP() << "no GPU of compute capability 9.x";
+  compare_all(all_copy_kernels(), run_copy_on_gpu);
+}
+
 TEST(Gpu, EveryWgmmaKernelGivesTheSimulatedMachinesBits) {
   if (!has_hopper_gpu()) GTEST_SKIP() << "no GPU that executes the instructions of sm_90a";
   int index = 0;

@@ -348,7 +348,7 @@ template <int Bytes, int From, int To, int Signals> struct CopiesWrongly : Wrong
 
 TEST(SynchronisationChecker, OperandsOfCopiesToAPeer) {
   EXPECT_SAYS((found<CopiesWrongly<24, 0, 32, 1>>(FindingKind::invalid_operand)),
-              "cp.async.bulk of 24 bytes: it copies a multiple of 16");
+              "cp.async.bulk of 24 bytes: it moves a multiple of 16");
   EXPECT_SAYS((found<CopiesWrongly<16, 0, 32, 0>>(FindingKind::invalid_operand)),
               "completes on an mbarrier of CTA 0: it must be the same one");
   sim::Report const misaligned = report_of_cluster<CopiesWrongly<16, 1, 32, 1>>();

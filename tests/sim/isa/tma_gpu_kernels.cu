@@ -42,10 +42,15 @@ void launch_one_of(int index, Params const& params, int ctas, Kernels<Kernel...>
   launches[index](params, ctas);
 }
 
-/// What createpolicy gives for a policy that holds for all of an access.
+/// What createpolicy gives.
 __global__ void policies(std::uint64_t* out) {
   asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(out[0]));
   asm volatile("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(out[1]));
+  asm volatile("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(out[2]));
+  asm volatile("createpolicy.fractional.L2::evict_unchanged.b64 %0, 1.0;" : "=l"(out[3]));
+  asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 0.5;" : "=l"(out[4]));
+  asm volatile("createpolicy.fractional.L2::evict_last.L2::evict_first.b64 %0, 0.25;"
+               : "=l"(out[5]));
 }
 
 }  // namespace
@@ -73,8 +78,8 @@ void GpuHost::launch_kernel(int index, Params const& params, int ctas) {
   launch_one_of(index, params, ctas, AllKernels{});
 }
 
-std::array<std::uint64_t, 2> GpuHost::cache_policies() {
-  std::array<std::uint64_t, 2> result{};
+std::array<std::uint64_t, 6> GpuHost::cache_policies() {
+  std::array<std::uint64_t, 6> result{};
   auto* const out = static_cast<std::uint64_t*>(allocate(sizeof(result)));
   policies<<<1, 1>>>(out);
   download(result.data(), out, sizeof(result));

@@ -82,6 +82,14 @@ TEST(GpuTma, LoadsEveryBox) {
   expect_all(std::move(checks));
 }
 
+TEST(GpuTma, LoadsEveryImage) {
+  std::vector<isolated::Check> checks;
+  for (Case const& c : image_cases())
+    checks.push_back(
+        check_of("load " + c.name, [c](GpuHost& host) { return check_load(host, c); }));
+  expect_all(std::move(checks));
+}
+
 TEST(GpuTma, StoresEveryBox) {
   std::vector<isolated::Check> checks;
   for (Case const& c : cases()) {
@@ -141,11 +149,20 @@ TEST(GpuTma, HintsAreThePoliciesThatCreatepolicyGives) {
   Case const c = basic_case(2, DType::bf16, TmaSwizzle::b128);
   expect_all({check_of("createpolicy",
                        [](GpuHost& host) -> std::string {
-                         auto const [first, last] = host.cache_policies();
-                         if (first == cache_policy(L2Hint::evict_first) &&
-                             last == cache_policy(L2Hint::evict_last))
-                           return "";
-                         return fmt::format("evict_first is {:#x}, evict_last {:#x}", first, last);
+                         std::array<std::uint64_t, 6> const wanted = {
+                             cache_policy(L2Hint::evict_first),
+                             cache_policy(L2Hint::evict_last),
+                             cache_policy(L2Hint::evict_normal),
+                             cache_policy(L2Hint::evict_unchanged),
+                             cache_policy(L2Policy(L2Hint::evict_first, 8)),
+                             cache_policy(L2Policy(L2Hint::evict_last, 4, true))};
+                         std::string different;
+                         auto const made = host.cache_policies();
+                         for (std::size_t i = 0; i < wanted.size(); ++i)
+                           if (made[i] != wanted[i])
+                             different +=
+                                 fmt::format("{:#x} instead of {:#x}; ", made[i], wanted[i]);
+                         return different;
                        }),
               check_of("evict_first",
                        [c](auto& h) { return check_loaded<Load<2, L2Hint::evict_first>>(h, c); }),
@@ -238,7 +255,7 @@ TEST(GpuTma, ReducesAsTheSimulatedMachine) {
   for (DType const dtype : {DType::f16, DType::bf16, DType::f32, DType::f64, DType::s32, DType::u32,
                             DType::s64, DType::u64}) {
     auto const add = [&]<TmaReduce Op>(std::integral_constant<TmaReduce, Op>) {
-      if (!sim::can_reduce(Op, dtype)) return;
+      if (!can_reduce(Op, dtype)) return;
       checks.push_back(
           check_of(std::string(to_string(Op)) + " of " + to_string(dtype),
                    [dtype](GpuHost& host) { return check_reduction<Op>(host, dtype); }));
@@ -246,6 +263,11 @@ TEST(GpuTma, ReducesAsTheSimulatedMachine) {
     add(std::integral_constant<TmaReduce, TmaReduce::add>{});
     add(std::integral_constant<TmaReduce, TmaReduce::min>{});
     add(std::integral_constant<TmaReduce, TmaReduce::max>{});
+    add(std::integral_constant<TmaReduce, TmaReduce::inc>{});
+    add(std::integral_constant<TmaReduce, TmaReduce::dec>{});
+    add(std::integral_constant<TmaReduce, TmaReduce::bit_and>{});
+    add(std::integral_constant<TmaReduce, TmaReduce::bit_or>{});
+    add(std::integral_constant<TmaReduce, TmaReduce::bit_xor>{});
   }
   Case const c = whole_dump(DType::s64);
   checks.push_back(illegal_check_of("add of s64", [c](GpuHost& host) {

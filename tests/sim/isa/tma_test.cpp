@@ -42,6 +42,11 @@ TEST(SimulatedTma, LoadsEveryBox) {
   for (Case const& c : cases()) EXPECT_EQ(check_load(host, c), "");
 }
 
+TEST(SimulatedTma, LoadsEveryImage) {
+  SimulatedHost host;
+  for (Case const& c : image_cases()) EXPECT_EQ(check_load(host, c), "");
+}
+
 /// A store writes beyond the end of axis 0 up to a multiple of 16 bytes. There lies what the test
 /// put there: the checker says so, and goes on.
 TEST(SimulatedTma, StoresEveryBox) {

@@ -28,6 +28,9 @@ std::vector<std::uint32_t> run_synchronisation_on_gpu(int index,
 /// As run_on_gpu, of atomic_kernels::AllKernels.
 std::vector<std::uint32_t> run_atomic_on_gpu(int index, std::vector<std::uint32_t> const& in);
 
+/// As run_on_gpu, of copy_kernels::AllKernels.
+std::vector<std::uint32_t> run_copy_on_gpu(int index, std::vector<std::uint32_t> const& in);
+
 /// As run_on_gpu, of wgmma_kernels::AllKernels.
 std::vector<std::uint32_t> run_wgmma_on_gpu(int index, std::vector<std::uint32_t> const& in);
 

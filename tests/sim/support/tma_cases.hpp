@@ -24,7 +24,8 @@ struct Case {
   std::string name;
   TensorMapDescription map;  ///< without the address
   std::array<int, 5> coordinate{};
-  int shared_offset = 0;  ///< of the box in the dump; a multiple of 128
+  int shared_offset = 0;                  ///< of the box in the dump; a multiple of 128
+  std::array<std::uint16_t, 3> offset{};  ///< of an im2col load
 
   std::size_t element_bytes() const { return static_cast<std::size_t>(bits(map.dtype) / 8); }
   /// Whether a store of the box is legal.
@@ -49,10 +50,61 @@ struct Element {
   int shared;
 };
 
+/// Where something of a box lies in the dump whose first byte would be at `linear` without a
+/// swizzle of `span` bytes.
+inline int permuted(int linear, int span) {
+  int const line = linear / 128, piece = linear / 16 % 8, within = linear % 16;
+  int const place = span == 0 ? piece : piece ^ (line % (span / 16));
+  return 128 * line + 16 * place + within;
+}
+
+/// The elements of an im2col case: pixel i of the box is that of the i-th result of a convolution
+/// after the one at the coordinate, which lies in the bounding box and on its steps.
+inline std::vector<Element> elements_of_image(Case const& c) {
+  int const bytes = static_cast<int>(c.element_bytes());
+  constexpr int kSpans[] = {0, 32, 64, 128};
+  int const span = kSpans[static_cast<int>(c.map.swizzle)];
+  int const pitch = std::max(c.map.box[0] * bytes, span);
+  auto const axes = static_cast<std::size_t>(c.map.rank) - 2;
+  std::array<std::int64_t, 3> results{1, 1, 1};
+  std::int64_t first = 0, scale = 1;
+  for (std::size_t axis = 0; axis < axes; ++axis) {
+    int const step = c.map.element_strides[axis + 1];
+    results[axis] =
+        (c.map.extents[axis + 1] + c.map.upper_corner[axis] - c.map.lower_corner[axis] + step - 1) /
+        step;
+    first += (c.coordinate[axis + 1] - c.map.lower_corner[axis]) / step * scale;
+    scale *= results[axis];
+  }
+  first += c.coordinate[axes + 1] * scale;
+  std::vector<Element> elements;
+  for (int pixel = 0; pixel < c.map.box[1]; ++pixel) {
+    std::int64_t rest = first + pixel, row = 0;
+    bool inside = true;
+    for (std::size_t axis = 0; axis < axes; ++axis) {
+      std::int64_t const at = rest % results[axis] * c.map.element_strides[axis + 1] +
+                              c.map.lower_corner[axis] + c.offset[axis];
+      rest /= results[axis];
+      inside = inside && at >= 0 && at < c.map.extents[axis + 1];
+      row += at * c.map.strides[axis];
+    }
+    inside = inside && rest < c.map.extents[axes + 1];
+    row += rest * c.map.strides[axes];
+    for (int channel = 0; channel < c.map.box[0]; ++channel) {
+      std::int64_t const at = c.coordinate[0] + channel;
+      bool const held = inside && at >= 0 && at < c.map.extents[0];
+      elements.push_back({held ? row + at * bytes : -1, -1,
+                          permuted(c.shared_offset + pixel * pitch + channel * bytes, span)});
+    }
+  }
+  return elements;
+}
+
 /// The elements of a case's box. A 16-byte piece of shared memory has a number within its
 /// 128-byte line; under a swizzle of 2^b pieces that number's low b bits are XORed with those of
 /// the line's number.
 inline std::vector<Element> elements_of(Case const& c) {
+  if (c.map.mode == TmaMode::im2col) return elements_of_image(c);
   std::array<int, 5> held{1, 1, 1, 1, 1};
   for (int axis = 0; axis < c.map.rank; ++axis) {
     auto const a = static_cast<std::size_t>(axis);
@@ -86,9 +138,7 @@ inline std::vector<Element> elements_of(Case const& c) {
               if (element.stored >= 0) element.stored += distance;
             }
             int const linear = c.shared_offset + row * pitch + x * bytes;
-            int const line = linear / 128, piece = linear / 16 % 8, within = linear % 16;
-            int const permuted = span == 0 ? piece : piece ^ (line % (span / 16));
-            element.shared = 128 * line + 16 * permuted + within;
+            element.shared = permuted(linear, span);
             elements.push_back(element);
           }
         }
@@ -254,6 +304,50 @@ inline std::vector<Case> cases() {
   Case flat = basic_case(2, DType::bf16, TmaSwizzle::b128);
   flat.map.strides = {0};
   add(flat, " of one row again and again");
+  return all;
+}
+
+/// Images of every rank, swizzle and element width: with and without padding, steps, dilation;
+/// pixels of one image and of several, and beyond the last.
+inline std::vector<Case> image_cases() {
+  std::vector<Case> all;
+  constexpr TmaSwizzle kSwizzles[] = {TmaSwizzle::none, TmaSwizzle::b32, TmaSwizzle::b64,
+                                      TmaSwizzle::b128};
+  std::uint32_t seed = 1;
+  auto const any = [&](int least, int most) {
+    seed = seed * 1664525u + 1013904223u;  // Numerical Recipes' generator
+    return least + static_cast<int>((seed >> 16) % static_cast<std::uint32_t>(most - least + 1));
+  };
+  for (TmaSwizzle const swizzle : kSwizzles) {
+    for (int rank = 3; rank <= 5; ++rank) {
+      for (DType const dtype : {DType::u8, DType::bf16, DType::f32, DType::f64}) {
+        for (int i = 0; i < 3; ++i) {
+          Case c = basic_case(rank, dtype, swizzle);
+          c.name += " image " + std::to_string(i);
+          c.map.mode = TmaMode::im2col;
+          if (dtype != DType::u8 && i == 1) c.map.fill = TmaFill::nans;
+          c.map.box = {c.map.box[0], any(1, 100)};
+          c.coordinate[0] = i == 2 ? aligned(c.map, c.map.extents[0] - 3) : 0;
+          std::int64_t stride = c.map.strides[0];
+          auto const last = static_cast<std::size_t>(rank) - 1;
+          for (std::size_t axis = 1; axis < last; ++axis) {
+            c.map.extents[axis] = any(7, 11);
+            c.map.element_strides[axis] = any(1, 3);
+            c.map.lower_corner[axis - 1] = any(-3, 1);
+            c.map.upper_corner[axis - 1] = any(-2, 2);
+            c.offset[axis - 1] = static_cast<std::uint16_t>(any(0, 4));
+            c.coordinate[axis] = c.map.lower_corner[axis - 1];
+            stride *= c.map.extents[axis];
+            c.map.strides[axis] = stride;
+          }
+          c.coordinate[1] += c.map.element_strides[1];
+          c.map.extents[last] = 3;
+          c.coordinate[last] = any(0, 2);
+          all.push_back(c);
+        }
+      }
+    }
+  }
   return all;
 }
 

@@ -71,6 +71,7 @@ template <class F> void with_rank(int rank, F&& f) {
 inline Params params_of(Case const& c) {
   Params p{};
   std::copy(c.coordinate.begin(), c.coordinate.end(), p.coordinate);
+  std::copy(c.offset.begin(), c.offset.end(), p.offset);
   p.shared_offset = c.shared_offset;
   p.tx_bytes = box_bytes(c.map);
   return p;
@@ -124,8 +125,15 @@ std::string check_loaded(Host& host, Case const& c, int ctas = 1, unsigned mask 
 
 template <class Host> std::string check_load(Host& host, Case const& c) {
   std::string result;
-  with_rank(c.map.rank,
-            [&](auto rank) { result = check_loaded<tma_kernels::Load<rank>>(host, c); });
+  with_rank(c.map.rank, [&](auto rank) {
+    if constexpr (rank >= 3) {
+      if (c.map.mode == TmaMode::im2col) {
+        result = check_loaded<tma_kernels::LoadPixels<rank>>(host, c);
+        return;
+      }
+    }
+    result = check_loaded<tma_kernels::Load<rank>>(host, c);
+  });
   return result;
 }
 

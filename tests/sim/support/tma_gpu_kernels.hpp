@@ -29,8 +29,8 @@ class GpuHost {
   template <class Kernel> void launch(tma_kernels::Params const& params, int ctas) {
     launch_kernel(index_of<Kernel>(tma_kernels::AllKernels{}), params, ctas);
   }
-  /// What createpolicy gives for evict_first and evict_last.
-  std::array<std::uint64_t, 2> cache_policies();
+  /// What createpolicy gives for the policies that the test names.
+  std::array<std::uint64_t, 6> cache_policies();
 
  private:
   template <class Wanted, class... Kernel>

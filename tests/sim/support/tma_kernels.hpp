@@ -9,6 +9,7 @@
 #include "tegula/arch/mbarrier.hpp"
 #include "tegula/arch/special_registers.hpp"
 #include "tegula/arch/tma.hpp"
+#include "tegula/arch/tma_im2col.hpp"
 
 /// Kernels that move one box by TMA and show what it did, for the simulated machine and a GPU.
 namespace tegula::tma_kernels {
@@ -27,8 +28,9 @@ struct Params {
   std::uint32_t* arrived;   ///< a word for each CTA: 1 where the mbarrier's phase completed
   unsigned char* bulk;      ///< global memory of a bulk copy
   int bulk_bytes;
-  unsigned cta_mask;  ///< of a multicast
-  int issuer;         ///< rank of the CTA that multicasts
+  unsigned cta_mask;        ///< of a multicast
+  int issuer;               ///< rank of the CTA that multicasts
+  std::uint16_t offset[3];  ///< of an im2col load
 };
 
 struct SharedStorage {
@@ -98,6 +100,23 @@ template <int Rank, L2Hint Hint = L2Hint::none> struct Load : Base {
       tma_prefetch<Rank, Hint>(p.map, coordinate<Rank>(p));
       mbarrier_arrive_expect_tx(shared_address(&smem.full), p.tx_bytes);
       tma_load<Rank, Hint>(box(p, smem), p.map, coordinate<Rank>(p), shared_address(&smem.full));
+    }
+    show(p, smem);
+  }
+};
+
+/// The pixels of an image.
+template <int Rank> struct LoadPixels : Base {
+  TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
+    init(smem);
+    fill(smem, nullptr);
+    if (thread_idx() == 0) {
+      TmaOffsets<Rank - 2> offsets;
+      for (int i = 0; i < Rank - 2; ++i) offsets.x[i] = p.offset[i];
+      tma_prefetch_im2col(p.map, coordinate<Rank>(p), offsets);
+      mbarrier_arrive_expect_tx(shared_address(&smem.full), p.tx_bytes);
+      tma_load_im2col(box(p, smem), p.map, coordinate<Rank>(p), offsets,
+                      shared_address(&smem.full));
     }
     show(p, smem);
   }
@@ -174,6 +193,9 @@ using AllKernels =
     Kernels<Load<1>, Load<2>, Load<3>, Load<4>, Load<5>, Load<2, L2Hint::evict_first>,
             Load<2, L2Hint::evict_last>, Load<2, L2Hint::evict_normal>, Store<1>, Store<2>,
             Store<3>, Store<4>, Store<5>, Reduce<TmaReduce::add>, Reduce<TmaReduce::min>,
-            Reduce<TmaReduce::max>, Multicast<2>, Multicast<4>, BulkLoad, BulkStore>;
+            Reduce<TmaReduce::max>, Reduce<TmaReduce::inc>, Reduce<TmaReduce::dec>,
+            Reduce<TmaReduce::bit_and>, Reduce<TmaReduce::bit_or>, Reduce<TmaReduce::bit_xor>,
+            Multicast<2>, Multicast<4>, BulkLoad, BulkStore, LoadPixels<3>, LoadPixels<4>,
+            LoadPixels<5>>;
 
 }  // namespace tegula::tma_kernels

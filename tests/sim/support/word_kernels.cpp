@@ -1,6 +1,7 @@
 #include "word_kernels.hpp"
 
 #include "atomic_kernels.hpp"
+#include "copy_kernels.hpp"
 #include "hopper_kernels.hpp"
 #include "run_kernel.hpp"
 #include "synchronisation_kernels.hpp"
@@ -42,6 +43,11 @@ std::vector<WordKernel> const& all_synchronisation_kernels() {
 
 std::vector<WordKernel> const& all_atomic_kernels() {
   static std::vector<WordKernel> const all = word_kernels(atomic_kernels::AllKernels{});
+  return all;
+}
+
+std::vector<WordKernel> const& all_copy_kernels() {
+  static std::vector<WordKernel> const all = word_kernels(copy_kernels::AllKernels{});
   return all;
 }
 
