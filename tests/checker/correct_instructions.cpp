@@ -64,6 +64,10 @@ void add_tma(std::vector<CorrectKernel>& all) {
   add_tma(all, "tma multicast in two clusters", [c](auto& host) {
     return check_loaded<tma_kernels::Multicast<4>>(host, c, 8, 0b1111, 1);
   });
+  for (Case const& image : image_cases()) {
+    if (image.map.rank == 4 && image.map.dtype == DType::f32)
+      add_tma(all, "tma " + image.name, [image](auto& host) { return check_load(host, image); });
+  }
   add_tma(all, "bulk copies", [](auto& host) { return check_bulk(host, 4096, 256, 1024); });
 }
 
@@ -71,7 +75,8 @@ void add_tma(std::vector<CorrectKernel>& all) {
 
 void add_instructions(std::vector<CorrectKernel>& all) {
   for (auto const* kernels :
-       {&all_instruction_kernels(), &all_vocabulary_kernels(), &all_hopper_kernels()}) {
+       {&all_instruction_kernels(), &all_vocabulary_kernels(), &all_hopper_kernels(),
+        &all_atomic_kernels(), &all_copy_kernels()}) {
     for (WordKernel const& kernel : *kernels)
       add(all, kernel, [&kernel] { return words(static_cast<std::size_t>(kernel.in_words)); });
   }

@@ -22,6 +22,7 @@ namespace tegula {
 template <L2Policy Hint = L2Hint::none>
 TEGULA_DEVICE void bulk_load(SharedAddr dst, void const* src, int bytes, SharedAddr mbarrier,
                              [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+  static_assert(detail::PolicyChecked<Hint>::value);
 #if TEGULA_GPU
   asm volatile(
       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes%4 [%0], [%1], %2, [%3]%5;" ::
@@ -40,6 +41,7 @@ template <L2Policy Hint = L2Hint::none>
 TEGULA_DEVICE void bulk_load_multicast(
     SharedAddr dst, void const* src, int bytes, SharedAddr mbarrier, std::uint16_t cta_mask,
     [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+  static_assert(detail::PolicyChecked<Hint>::value);
 #if TEGULA_GPU
   asm volatile(
       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster%5 "
@@ -98,6 +100,7 @@ TEGULA_DEVICE void bulk_reduce_cluster(
 template <L2Policy Hint = L2Hint::none>
 TEGULA_DEVICE void bulk_prefetch(
     void const* src, int bytes, [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+  static_assert(detail::PolicyChecked<Hint>::value);
 #if TEGULA_GPU
   asm volatile("cp.async.bulk.prefetch.L2.global%2 [%0], %1%3;" ::"l"(src), "r"(bytes),
                "C"(detail::PolicyQualifier<Hint>::text), "C"(detail::PolicyOperand<Hint>::text)
@@ -112,6 +115,7 @@ TEGULA_DEVICE void bulk_prefetch(
 template <L2Policy Hint = L2Hint::none>
 TEGULA_DEVICE void bulk_store(void* dst, SharedAddr src, int bytes,
                               [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+  static_assert(detail::PolicyChecked<Hint>::value);
 #if TEGULA_GPU
   asm volatile("cp.async.bulk.global.shared::cta.bulk_group%3 [%0], [%1], %2%4;" ::"l"(dst),
                "r"(src), "r"(bytes), "C"(detail::PolicyQualifier<Hint>::text),
@@ -128,6 +132,7 @@ template <L2Policy Hint = L2Hint::none>
 TEGULA_DEVICE void bulk_store_masked(
     void* dst, SharedAddr src, int bytes, std::uint16_t byte_mask,
     [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+  static_assert(detail::PolicyChecked<Hint>::value);
 #if TEGULA_GPU
   asm volatile(
       "cp.async.bulk.global.shared::cta.bulk_group%4.cp_mask [%0], [%1], %2%5, %3;" ::"l"(dst),
@@ -145,6 +150,7 @@ TEGULA_DEVICE void bulk_store_masked(
 template <TmaReduce Op, L2Policy Hint = L2Hint::none, class T>
 TEGULA_DEVICE void bulk_reduce(T* dst, SharedAddr src, int bytes,
                                [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+  static_assert(detail::PolicyChecked<Hint>::value);
   constexpr DType type = reduced_as(Op, dtype_of<T>);
   static_assert(
       can_reduce(Op, type),

@@ -76,19 +76,25 @@ constexpr bool is_one_of(CacheOperator op, CacheOperator first, More... more) {
 /// The accesses that take hints.
 enum class Hinted : std::uint8_t { ld, ld_nc, st, cp_async };
 
+/// Refuses what is no policy, in a sentence.
+template <L2Policy P> struct PolicyChecked {
+  static_assert(
+      P.sixteenths >= 1 && P.sixteenths <= 16,
+      "L2Policy: sixteenths is 1 to 16: the part of the accesses that the primary priority is of");
+  static_assert(
+      P.primary != L2Hint::none || P == L2Policy{},
+      "L2Policy: a part of the accesses needs a primary priority: evict_first, evict_last, "
+      "evict_normal or evict_unchanged");
+  static constexpr bool value = true;
+};
+
 /// Refuses what PTX does not have, in a sentence.
 template <CacheHint H, Hinted I> struct HintChecked {
   using Op = CacheOperator;
   static_assert(
       H.op == Op::none || H.l1 == L1Eviction::none,
       "CacheHint: an access takes a cache operator (op) or a priority in L1 (l1), not both");
-  static_assert(
-      H.l2.sixteenths >= 1 && H.l2.sixteenths <= 16,
-      "CacheHint: l2.sixteenths is 1 to 16: the part of the accesses that l2.primary holds for");
-  static_assert(
-      H.l2.primary != L2Hint::none || H.l2 == L2Policy{},
-      "CacheHint: l2 has no primary priority; with evict_first, evict_last, evict_normal or "
-      "evict_unchanged it is a policy");
+  static_assert(PolicyChecked<H.l2>::value);
   static_assert(I != Hinted::ld ||
                     is_one_of(H.op, Op::none, Op::ca, Op::cg, Op::cs, Op::lu, Op::cv),
                 "CacheHint: ld.global takes the cache operators ca, cg, cs, lu and cv");

@@ -177,6 +177,7 @@ template <int Rank, L2Policy Hint = L2Hint::none, int Ctas = 1>
 TEGULA_DEVICE void tma_load(SharedAddr dst, TensorMap const& map, TmaCoordinate<Rank> c,
                             SharedAddr mbarrier,
                             [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+  static_assert(detail::PolicyChecked<Hint>::value);
 #if TEGULA_GPU
   detail::tma_into_shared<detail::TmaBoxText<Rank>, Rank, Hint, Ctas>(dst, map, c, mbarrier);
 #else
@@ -191,6 +192,7 @@ template <int Rank, L2Policy Hint = L2Hint::none, int Ctas = 1>
 TEGULA_DEVICE void tma_load_multicast(
     SharedAddr dst, TensorMap const& map, TmaCoordinate<Rank> c, SharedAddr mbarrier,
     std::uint16_t cta_mask, [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+  static_assert(detail::PolicyChecked<Hint>::value);
 #if TEGULA_GPU
   detail::tma_into_cluster<detail::TmaBoxText<Rank>, Rank, Hint, Ctas>(dst, map, c, mbarrier,
                                                                        cta_mask);
@@ -214,6 +216,7 @@ template <L2Policy Hint = L2Hint::none, int Ctas = 1>
 TEGULA_DEVICE void tma_gather4(SharedAddr dst, TensorMap const& map, TmaRows const& rows,
                                SharedAddr mbarrier,
                                [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+  static_assert(detail::PolicyChecked<Hint>::value);
   TmaCoordinate<5> const c{rows.column, rows.row[0], rows.row[1], rows.row[2], rows.row[3]};
 #if TEGULA_GPU
   detail::tma_into_shared<detail::TmaRowsText, 5, Hint, Ctas>(dst, map, c, mbarrier);
@@ -228,6 +231,7 @@ template <L2Policy Hint = L2Hint::none, int Ctas = 1>
 TEGULA_DEVICE void tma_gather4_multicast(
     SharedAddr dst, TensorMap const& map, TmaRows const& rows, SharedAddr mbarrier,
     std::uint16_t cta_mask, [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+  static_assert(detail::PolicyChecked<Hint>::value);
   TmaCoordinate<5> const c{rows.column, rows.row[0], rows.row[1], rows.row[2], rows.row[3]};
 #if TEGULA_GPU
   detail::tma_into_cluster<detail::TmaRowsText, 5, Hint, Ctas>(dst, map, c, mbarrier, cta_mask);
@@ -242,6 +246,7 @@ TEGULA_DEVICE void tma_gather4_multicast(
 template <L2Policy Hint = L2Hint::none>
 TEGULA_DEVICE void tma_scatter4(TensorMap const& map, TmaRows const& rows, SharedAddr src,
                                 [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+  static_assert(detail::PolicyChecked<Hint>::value);
   TmaCoordinate<5> const c{rows.column, rows.row[0], rows.row[1], rows.row[2], rows.row[3]};
 #if TEGULA_GPU
   detail::tma_from_shared<detail::TmaStoreText, detail::TmaRowsText, 5, Hint>(map, c, src);
@@ -257,6 +262,7 @@ TEGULA_DEVICE void tma_scatter4(TensorMap const& map, TmaRows const& rows, Share
 template <int Rank, L2Policy Hint = L2Hint::none>
 TEGULA_DEVICE void tma_store(TensorMap const& map, TmaCoordinate<Rank> c, SharedAddr src,
                              [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+  static_assert(detail::PolicyChecked<Hint>::value);
 #if TEGULA_GPU
   detail::tma_from_shared<detail::TmaStoreText, detail::TmaBoxText<Rank>, Rank, Hint>(map, c, src);
 #else
@@ -271,6 +277,7 @@ TEGULA_DEVICE void tma_store(TensorMap const& map, TmaCoordinate<Rank> c, Shared
 template <int Rank, TmaReduce Op, L2Policy Hint = L2Hint::none>
 TEGULA_DEVICE void tma_reduce(TensorMap const& map, TmaCoordinate<Rank> c, SharedAddr src,
                               [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+  static_assert(detail::PolicyChecked<Hint>::value);
 #if TEGULA_GPU
   detail::tma_from_shared<detail::TmaReduceText<Op>, detail::TmaBoxText<Rank>, Rank, Hint>(map, c,
                                                                                            src);
@@ -283,6 +290,7 @@ TEGULA_DEVICE void tma_reduce(TensorMap const& map, TmaCoordinate<Rank> c, Share
 template <int Rank, L2Policy Hint = L2Hint::none>
 TEGULA_DEVICE void tma_prefetch(TensorMap const& map, TmaCoordinate<Rank> c,
                                 [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+  static_assert(detail::PolicyChecked<Hint>::value);
 #if TEGULA_GPU
   detail::tma_into_l2<detail::TmaBoxText<Rank>, Rank, Hint>(map, c);
 #else

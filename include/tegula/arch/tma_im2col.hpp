@@ -41,6 +41,7 @@ template <int Rank, L2Policy Hint = L2Hint::none, int Ctas = 1>
 TEGULA_DEVICE void tma_load_im2col(
     SharedAddr dst, TensorMap const& map, TmaCoordinate<Rank> c, TmaOffsets<Rank - 2> offsets,
     SharedAddr mbarrier, [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+  static_assert(detail::PolicyChecked<Hint>::value);
   static_assert(detail::is_image<Rank>, "tma_load_im2col: an image has rank 3, 4 or 5");
 #if TEGULA_GPU
   detail::tma_into_shared<detail::TmaIm2colText<Rank>, Rank, Hint, Ctas>(
@@ -57,6 +58,7 @@ TEGULA_DEVICE void tma_load_im2col_multicast(
     SharedAddr dst, TensorMap const& map, TmaCoordinate<Rank> c, TmaOffsets<Rank - 2> offsets,
     SharedAddr mbarrier, std::uint16_t cta_mask,
     [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+  static_assert(detail::PolicyChecked<Hint>::value);
   static_assert(detail::is_image<Rank>, "tma_load_im2col_multicast: an image has rank 3, 4 or 5");
 #if TEGULA_GPU
   detail::tma_into_cluster<detail::TmaIm2colText<Rank>, Rank, Hint, Ctas>(
@@ -72,6 +74,7 @@ template <int Rank, L2Policy Hint = L2Hint::none>
 TEGULA_DEVICE void tma_prefetch_im2col(
     TensorMap const& map, TmaCoordinate<Rank> c, TmaOffsets<Rank - 2> offsets,
     [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+  static_assert(detail::PolicyChecked<Hint>::value);
   static_assert(detail::is_image<Rank>, "tma_prefetch_im2col: an image has rank 3, 4 or 5");
 #if TEGULA_GPU
   detail::tma_into_l2<detail::TmaIm2colText<Rank>, Rank, Hint>(map, c,
