@@ -74,9 +74,8 @@ void add_tma(std::vector<CorrectKernel>& all) {
 }  // namespace
 
 void add_instructions(std::vector<CorrectKernel>& all) {
-  for (auto const* kernels :
-       {&all_instruction_kernels(), &all_vocabulary_kernels(), &all_hopper_kernels(),
-        &all_atomic_kernels(), &all_copy_kernels()}) {
+  for (auto const* kernels : {&all_instruction_kernels(), &all_vocabulary_kernels(),
+                              &all_hopper_kernels(), &all_atomic_kernels(), &all_copy_kernels()}) {
     for (WordKernel const& kernel : *kernels)
       add(all, kernel, [&kernel] { return words(static_cast<std::size_t>(kernel.in_words)); });
   }

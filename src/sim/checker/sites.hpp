@@ -24,8 +24,8 @@ struct Site {
   int cta = 0;
 };
 
-/// Whether accesses at the two sites are atomics or otherwise strong, and do not race whatever their
-/// order. Each element of a reduction in bulk is an atomic at the scope of the GPU (PTX ISA,
+/// Whether accesses at the two sites are atomics or otherwise strong, and do not race whatever
+/// their order. Each element of a reduction in bulk is an atomic at the scope of the GPU (PTX ISA,
 /// cp.reduce.async.bulk); it is taken for one of the other's size.
 inline bool may_meet(Site const& one, Site const& other) {
   if (!meets_in_shared(one.instruction) || !meets_in_shared(other.instruction)) return false;

@@ -9,8 +9,8 @@
 #include "tegula/sim/machine.hpp"
 
 /// The kernels of instruction_kernels.hpp, vocabulary_kernels.hpp, hopper_kernels.hpp,
-/// synchronisation_kernels.hpp, atomic_kernels.hpp, copy_kernels.hpp and wgmma_kernels.hpp as values:
-/// compiled once, for all tests that run each of them.
+/// synchronisation_kernels.hpp, atomic_kernels.hpp, copy_kernels.hpp and wgmma_kernels.hpp as
+/// values: compiled once, for all tests that run each of them.
 namespace tegula {
 
 struct WordKernel {
