@@ -85,6 +85,9 @@ void wrong_address(std::uint32_t right, std::uint32_t computed, std::string cons
 /// finding (invalid_operand) of that sentence at that line. Outside of a launch it throws
 /// std::logic_error.
 [[noreturn]] void misuse(std::string sentence, SourceLocation where);
+/// An element outside of a tensor is named, or reached by a copy: a finding (out_of_bounds) of that
+/// sentence, and the access follows. Outside of a launch, std::logic_error.
+void outside_of_tensor(std::string const& sentence, SourceLocation where);
 void ld_shared(void* value, std::uint32_t address, int bytes, SourceLocation where);
 void st_shared(std::uint32_t address, void const* value, int bytes, SourceLocation where);
 /// Not an instruction (arch/unpoison.hpp).
@@ -225,6 +228,16 @@ void tma_load(std::uint32_t dst, TensorMap const& map, TmaPlace const& place,
 void tma_load_multicast(std::uint32_t dst, TensorMap const& map, TmaPlace const& place,
                         std::uint32_t mbarrier, std::uint16_t cta_mask, int ctas,
                         SourceLocation where);
+/// Not an instruction: the box that a copy of a tensor (tensor/tma.hpp) takes a map to have, axis
+/// by axis, its swizzle, and the bits of an element. Ends the launch where it has another
+/// (invalid_operand).
+struct BoxOfCopy {
+  int rank = 0;
+  int extent[5] = {};
+  TmaSwizzle swizzle{};
+  int bits = 0;
+};
+void hold_box(TensorMap const& map, BoxOfCopy const& expected, SourceLocation where);
 void tma_store(TensorMap const& map, TmaPlace const& place, std::uint32_t src,
                SourceLocation where);
 void tma_reduce(TensorMap const& map, TmaPlace const& place, std::uint32_t src, TmaReduce op,

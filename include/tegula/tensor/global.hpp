@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "tegula/arch/global.hpp"
+#include "tegula/tensor/held.hpp"
 #include "tegula/tensor/tensor.hpp"
 #if !TEGULA_GPU
 #include <string>
@@ -29,12 +30,20 @@ template <class... Kinds> struct Axes {};
 /// write zeros where they would have read). An edge may cut a copy's vectors: of those only the
 /// elements inside are moved.
 enum class Clip : std::uint8_t {
-  none,     ///< none does (whole)
-  vectors,  ///< some do, and a copy's vectors lie inside or outside as a whole (whole_vectors)
-  edges
+  none,         ///< none does (whole)
+  vectors,      ///< some do, and a copy's vectors lie inside or outside as a whole (whole_vectors)
+  edges,        ///< some do, beyond the end of the tensor
+  all_vectors,  ///< as `vectors`, and some lie before the tensor's beginning
+  all_edges     ///< as `edges`, and some lie before the tensor's beginning (all_edges)
 };
 
 namespace detail {
+
+/// Whether coordinates before a tensor's beginning are left out, too; and whether its end may cut a
+/// vector.
+template <Clip C>
+inline constexpr bool clips_before = C == Clip::all_vectors || C == Clip::all_edges;
+template <Clip C> inline constexpr bool end_may_cut = C == Clip::edges || C == Clip::all_edges;
 
 template <class Kind> inline constexpr bool is_indexed = false;
 template <> inline constexpr bool is_indexed<Gathered> = true;
@@ -52,6 +61,9 @@ template <class... Kinds> struct AxesTraits<Axes<Kinds...>> {
   static constexpr int rank = sizeof...(Kinds);
   static constexpr int indexed = (0 + ... + (is_indexed<Kinds> ? 1 : 0));
   static_assert(indexed <= 1, "at most one axis of a tensor is indexed by a table");
+  static_assert((0 + ... + (std::is_same_v<Kinds, Unit> ? 1 : 0)) <= 1,
+                "at most one axis of a tensor is Unit: along the others elements are a stride "
+                "apart (Strided)");
   /// The axis whose elements are neighbours, or -1.
   static constexpr int make_unit() {
     int axis = 0, found = -1;
@@ -102,6 +114,7 @@ template <class T, class A, Clip C = Clip::edges> struct Global {
       std::conditional_t<detail::AxesTraits<A>::indexed == 1, detail::RowTable, detail::NoTable>;
   static constexpr int rank = detail::AxesTraits<A>::rank;
   static constexpr int unit = detail::AxesTraits<A>::unit;
+  static constexpr bool indexed = detail::AxesTraits<A>::indexed == 1;
   static constexpr Clip clip = C;
 
   T* data;
@@ -127,10 +140,20 @@ template <class T, class A, Clip C = Clip::edges> struct Global {
     T* data;
     std::int64_t stride[rank];
     int left[rank];
-    int origin[rank];  ///< of an indexed axis
+    int origin[rank];
     [[no_unique_address]] Table table;
 
+    /// Of an access, which nothing has left out.
     template <class M, class... I> TEGULA_DEVICE T* at(SourceLocation where, I... i) const {
+#if !TEGULA_GPU
+      if constexpr (C == Clip::vectors || C == Clip::edges) {
+        if (before<M>(i...)) [[unlikely]]
+          detail::before_tensor(place<M>(i...), where);
+      }
+#endif
+      return address<M>(where, i...);
+    }
+    template <class M, class... I> TEGULA_DEVICE T* address(SourceLocation where, I... i) const {
       T* result = data;
       [&]<int... Axis>(detail::NumberList<Axis...>) {
         ((result += offset<Axis>(coordinate<Axis>(M{}, i...), where)), ...);
@@ -138,13 +161,47 @@ template <class T, class A, Clip C = Clip::edges> struct Global {
       (typename detail::CountTo<rank>::Type{});
       return result;
     }
-    /// Whether the element lies in the tensor. Coordinates before its origin do not occur.
+    /// Whether the element lies in the tensor. Coordinates before its beginning do not occur,
+    /// unless it is clipped there.
     template <class M, class... I> TEGULA_DEVICE bool inside(I... i) const {
       return [&]<int... Axis>(detail::NumberList<Axis...>) {
-        return (true && ... && (coordinate<Axis>(M{}, i...) < left[Axis]));
+        return (true && ... && within<Axis>(coordinate<Axis>(M{}, i...)));
       }
       (typename detail::CountTo<rank>::Type{});
     }
+#if !TEGULA_GPU
+    /// Where the element lies in the whole tensor; whether that is before its beginning.
+    template <class M, class... I> Coordinate<rank> place(I... i) const {
+      return [&]<int... Axis>(detail::NumberList<Axis...>) {
+        return Coordinate<rank>{{(origin[Axis] + coordinate<Axis>(M{}, i...))...}};
+      }
+      (typename detail::CountTo<rank>::Type{});
+    }
+    template <class M, class... I> bool before(I... i) const {
+      bool some = false;  // maps lead onwards
+      for (int axis = 0; axis < rank; ++axis) some = some || origin[axis] < 0;
+      if (!some && (true && ... && (static_cast<int>(i) >= 0))) [[likely]]
+        return false;
+      Coordinate<rank> const at = place<M>(i...);
+      for (int axis = 0; axis < rank; ++axis) {
+        if (at[axis] < 0) return true;
+      }
+      return false;
+    }
+    /// Reports an element that is named and is none of the tensor's.
+    template <class M, class... I> void hold(SourceLocation where, I... i) const {
+      detail::hold_indices<M>(where, i...);
+      bool const outside = before<M>(i...) || [&]<int... Axis>(detail::NumberList<Axis...>) {
+        return (false || ... || (coordinate<Axis>(M{}, i...) >= left[Axis]));
+      }
+      (typename detail::CountTo<rank>::Type{});
+      if (!outside) [[likely]]
+        return;
+      Coordinate<rank> extent{};
+      for (int axis = 0; axis < rank; ++axis) extent.at[axis] = left[axis] + origin[axis];
+      detail::outside_tensor("the tensor's extents", place<M>(i...), extent, where);
+    }
+#endif
     /// How many of a vector's elements, neighbours along the unit axis from there on, lie in the
     /// tensor. A comparison more than inside() only where an edge may cut the vector.
     template <class M, int Count, class... I>
@@ -152,7 +209,10 @@ template <class T, class A, Clip C = Clip::edges> struct Global {
       if (C == Clip::none) return Count;
       bool const begins = inside<M>(i...);
       if constexpr (Count > 1) {
-        if constexpr (C == Clip::edges) {
+#if !TEGULA_GPU
+        if constexpr (detail::clips_before<C>) cut_at_beginning<M, Count>(where, i...);
+#endif
+        if constexpr (detail::end_may_cut<C>) {
           int const rest = left[unit] - coordinate<unit>(M{}, i...);
           return !begins ? 0 : rest < Count ? rest : Count;
         }
@@ -167,6 +227,26 @@ template <class T, class A, Clip C = Clip::edges> struct Global {
     }
 
    private:
+    template <int Axis> TEGULA_DEVICE bool within(int at) const {
+      if constexpr (detail::clips_before<C>) {
+        return at >= -origin[Axis] && at < left[Axis];
+      } else {
+        return at < left[Axis];
+      }
+    }
+#if !TEGULA_GPU
+    template <class M, int Count, class... I>
+    void cut_at_beginning(SourceLocation where, I... i) const {
+      Coordinate<rank> const at = place<M>(i...);
+      if (at[unit] >= 0 || at[unit] + Count <= 0) [[likely]]
+        return;
+      for (int axis = 0; axis < rank; ++axis) {
+        if (axis != unit && (at[axis] < 0 || at[axis] >= left[axis] + origin[axis])) return;
+      }
+      detail::cut_by_edge("the beginning of a tensor cuts a vector", Count, at[unit] + Count,
+                          "a vector begins at a multiple of its length", where);
+    }
+#endif
     template <int Axis> TEGULA_DEVICE std::int64_t offset(int at, SourceLocation where) const {
       using Kind = typename detail::AxisAt<Axis, A>::Type;
       if constexpr (std::is_same_v<Kind, Unit>) {
@@ -208,9 +288,12 @@ template <class T, class A, Clip C = Clip::edges> struct Global {
   }
 
   template <class M, class... I> TEGULA_DEVICE T* at(SourceLocation where, I... i) const {
-    return base().template at<M>(where, i...);
+    return base().template address<M>(where, i...);
   }
   template <class M, class... I> TEGULA_DEVICE auto element(SourceLocation where, I... i) const {
+#if !TEGULA_GPU
+    base().template hold<M>(where, i...);
+#endif
     return ElementReference<Global, T*>{at<M>(where, i...), where};
   }
   TEGULA_DEVICE static std::remove_const_t<T> load(T const* place, SourceLocation where) {
@@ -241,9 +324,12 @@ template <class Space> struct Anchored {
   typename Space::Base base;
 
   template <class M, class... I> TEGULA_DEVICE Element* at(SourceLocation where, I... i) const {
-    return base.template at<M>(where, i...);
+    return base.template address<M>(where, i...);
   }
   template <class M, class... I> TEGULA_DEVICE auto element(SourceLocation where, I... i) const {
+#if !TEGULA_GPU
+    base.template hold<M>(where, i...);
+#endif
     return ElementReference<Space, Element*>{at<M>(where, i...), where};
   }
 };
@@ -334,7 +420,19 @@ TEGULA_DEVICE auto whole(Tensor<Global<T, A, C>, M> const& tensor) {
 /// the simulated machine, and on a GPU is moved as a whole.
 template <class T, class A, Clip C, class M>
 TEGULA_DEVICE auto whole_vectors(Tensor<Global<T, A, C>, M> const& tensor) {
-  return detail::clipped < C == Clip::none ? Clip::none : Clip::vectors > (tensor);
+  constexpr Clip vectors = detail::clips_before<C> ? Clip::all_vectors : Clip::vectors;
+  return detail::clipped < C == Clip::none ? Clip::none : vectors > (tensor);
+}
+
+/// The same tensor, clipped before its beginning as beyond its end, on every axis: for halos,
+/// all_edges(t) from domain_offset(t, -1, -8) on. Such coordinates of another tensor are not left
+/// out; on the simulated machine they are findings. Costs a comparison more for each axis and
+/// vector. Vectors begin at multiples of their length, so that no beginning cuts one; one that it
+/// cuts ends the launch on the simulated machine. (Of whole(t) too: all_edges is what it is then.)
+template <class T, class A, Clip C, class M>
+TEGULA_DEVICE auto all_edges(Tensor<Global<T, A, C>, M> const& tensor) {
+  constexpr bool vectors = C == Clip::vectors || C == Clip::all_vectors;
+  return detail::clipped < vectors ? Clip::all_vectors : Clip::all_edges > (tensor);
 }
 
 }  // namespace tegula

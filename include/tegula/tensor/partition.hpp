@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "tegula/arch/source_location.hpp"
+#include "tegula/tensor/held.hpp"
 #include "tegula/tensor/tensor.hpp"
 
 /// Sharing a tensor out by a layout of threads. (CuTe: local_partition.)
@@ -75,6 +76,7 @@ TEGULA_DEVICE auto partition_along(std::integer_sequence<int, Modes...>,
   // before all else: it prints sooner
   static_assert(SharesChecked<Threads, M, Modes...>::value);
   using Shares = LocalPartition<Threads, M, Modes...>;
+  hold_thread<map_size<typename Shares::Begins>>("a local_partition", thread, where);
   return partition<typename Shares::Begins, typename Shares::Values, sizeof...(Modes)>(
       tensor, thread, where);
 }

@@ -65,9 +65,11 @@ template <class... Kinds> std::string axes_text(Axes<Kinds...>) {
 template <class T, class A, Clip C> std::string space_text(Global<T, A, C> const& s) {
   return "global memory, " + element_name<T>() + ", axes (" + axes_text(A{}) + "), extents " +
          tuple_text(s.extent) + ", base at " + tuple_text(s.origin) +
-         (C == Clip::none      ? ", whole"
-          : C == Clip::vectors ? ", clipped at whole vectors"
-                               : ", clipped");
+         (C == Clip::none          ? ", whole"
+          : C == Clip::vectors     ? ", clipped at whole vectors"
+          : C == Clip::all_vectors ? ", clipped on all sides at whole vectors"
+          : C == Clip::all_edges   ? ", clipped on all sides"
+                                   : ", clipped");
 }
 template <class Tile, class Threads, CopyOp Op, int Moved>
 std::string space_text(Shared<Tile, Threads, Op, Moved> const&) {

@@ -39,12 +39,42 @@ constexpr Layout recast_map(Layout const& map, int axis, int from, int to) {
   }
   return result;
 }
+template <class M, int Axis, int From, int To> struct RecastChecked {
+  static constexpr bool value = recast_map(M::layout, Axis, From, To).count > 0;
+};
 template <class M, int Axis, int From, int To> struct RecastMap {
   struct Source {
     static constexpr Layout value = recast_map(M::layout, Axis, From, To);
   };
   using Type = MapOf<Source>;
 };
+
+#if !TEGULA_GPU
+/// Reports what is no multiple of an element `more` times as wide, of `bytes` bytes.
+template <int more, class Space>
+void hold_recast(Space const& space, int bytes, SourceLocation where) {
+  auto const whole = [&](std::string const& what, std::int64_t count) {
+    if (count % more != 0) [[unlikely]]
+      sim::misuse("recast to elements " + std::to_string(more) + " times as wide is given " + what +
+                      std::to_string(count) + ", which is no multiple of " + std::to_string(more),
+                  where);
+  };
+  constexpr int unit = Space::unit;
+  whole("an extent along the unit axis of ", space.extent[unit]);
+  whole("a tensor that begins at element ", space.origin[unit]);
+  for (int axis = 0; axis < Space::rank; ++axis) {
+    if (axis != unit && space.extent[axis] > 1)
+      whole("a stride of axis " + std::to_string(axis) + " of ", space.stride[axis]);
+  }
+  if (auto const past =
+          reinterpret_cast<std::uintptr_t>(space.data) % static_cast<std::uintptr_t>(bytes);
+      past != 0) [[unlikely]]
+    sim::misuse("recast to elements of " + std::to_string(bytes) +
+                    " bytes is given a tensor that begins " + std::to_string(past) +
+                    " bytes past a multiple of that",
+                where);
+}
+#endif
 
 /// A tile of T seen as one of U: its layout alone, for the addresses.
 template <class Tile, class U> struct RecastTile {
@@ -57,14 +87,21 @@ template <class Tile, class U> struct RecastTile {
 
 /// A tensor in global memory as one of elements U along its unit axis. Refused where a wider
 /// element would take in what is no neighbour. Preconditions for wider ones: the base, strides and
-/// the extent along the unit axis are multiples of theirs.
+/// the extent along the unit axis are multiples of theirs; others are findings on the simulated
+/// machine.
 template <class U, class T, class A, Clip C, class M>
-TEGULA_DEVICE auto recast(Tensor<Global<T, A, C>, M> const& t) {
+TEGULA_DEVICE auto recast(Tensor<Global<T, A, C>, M> const& t,
+                          [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
   using To = std::conditional_t<std::is_const_v<T>, U const, U>;
   constexpr int from = sizeof(T), to = sizeof(U), unit = Global<T, A, C>::unit;
   static_assert(unit >= 0, "recast: no axis of the tensor has neighbours");
   static_assert(detail::AxesTraits<A>::indexed == 0,
                 "recast: a tensor with an indexed axis is not recast");
+  // here: it prints sooner
+  static_assert(detail::RecastChecked<M, unit, 8 * from, 8 * to>::value);
+#if !TEGULA_GPU
+  if constexpr (to > from) detail::hold_recast<to / from>(t.space, to, where);
+#endif
   Global<To, A, C> space;
   space.data = reinterpret_cast<To*>(t.space.data);
   for (int axis = 0; axis < Global<T, A, C>::rank; ++axis) {

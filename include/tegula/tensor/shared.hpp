@@ -8,6 +8,7 @@
 #include "tegula/atom/copy_atom.hpp"
 #include "tegula/layout/swizzled_layout.hpp"
 #include "tegula/sim/mutable_values.hpp"
+#include "tegula/tensor/held.hpp"
 #include "tegula/tensor/shared_tile.hpp"
 #include "tegula/tensor/tensor.hpp"
 #if !TEGULA_GPU
@@ -223,6 +224,9 @@ class Shared {
     return result;
   }
   template <class M, class... I> TEGULA_DEVICE auto element(SourceLocation where, I... i) const {
+#if !TEGULA_GPU
+    detail::hold_indices<M>(where, i...);
+#endif
     return ElementReference<Shared, SharedAddr>{at<M>(where, i...), where};
   }
   TEGULA_DEVICE static Element load(SharedAddr place, SourceLocation where) {
@@ -312,20 +316,29 @@ class Shared {
     (typename detail::CountTo<tile_rank>::Type{});
     hold(address, coordinates, where);
   }
-  /// Reports an address that is not the element's. Of coordinates outside of the tile its layout
-  /// says nothing. Not inlined: it would cost those who do not ask for it.
+  /// Reports an address that is not the element's, and an element outside of the tile. Not
+  /// inlined: it would cost those who do not ask for it.
   [[gnu::noinline]] void hold(SharedAddr address, int const (&at)[kMaxTileRank],
                               SourceLocation where) const {
     std::int64_t linear = Tile::layout.offset;
     for (int mode = 0; mode < tile_rank; ++mode) {
       Layout const leaves = Tile::layout.layout[mode];
-      if (at[mode] < 0 || at[mode] >= leaves.size()) return;
+      if (at[mode] < 0 || at[mode] >= leaves.size()) return outside(at, where);
       linear += leaves(at[mode]);
     }
     SharedAddr const right =
         tile_ + static_cast<SharedAddr>(Tile::layout.swizzle(linear) * sizeof_element);
     if (address != right) [[unlikely]]
       sim::wrong_address(right, address, to_string(Tile::layout), made_at_, where);
+  }
+
+  void outside(int const (&at)[kMaxTileRank], SourceLocation where) const {
+    Coordinate<tile_rank> place{}, extent{};
+    for (int mode = 0; mode < tile_rank; ++mode) {
+      place.at[mode] = at[mode];
+      extent.at[mode] = static_cast<int>(Tile::layout.layout[mode].size());
+    }
+    detail::outside_tensor("the tile's extents", place, extent, where);
   }
 
   SharedAddr tile_ = 0;        ///< where it begins; 0: addresses are not held against its layout
@@ -354,6 +367,9 @@ template <class S> struct Peer : S {
     return Peer<std::remove_const_t<decltype(there)>>(there);
   }
   template <class M, class... I> TEGULA_DEVICE auto element(SourceLocation where, I... i) const {
+#if !TEGULA_GPU
+    detail::hold_indices<M>(where, i...);
+#endif
     return ElementReference<Peer, SharedAddr>{S::template at<M>(where, i...), where};
   }
   TEGULA_DEVICE static typename S::Element load(SharedAddr place, SourceLocation where) {

@@ -65,12 +65,66 @@ constexpr SwizzledLayout swizzled_operand(int bits, int mn, int k, int contiguou
 }
 
 namespace detail {
-constexpr SwizzledLayout tile_layout(SwizzledLayout const& layout) { return layout; }
-constexpr SwizzledLayout tile_layout(Layout const& layout) { return {Swizzle(), 0, layout}; }
+constexpr SwizzledLayout tile_layout(SwizzledLayout const& layout) {
+  Layout const& l = layout.layout;
+  for (int i = 0; i < l.count; ++i) {
+    if (l.strides[i] < 0 && l.extents[i] > 1)
+      refuse("SharedTile", "a stride is negative: elements would lie before the tile", l);
+  }
+  if (layout.offset < 0)
+    refuse("SharedTile", "the offset is negative: elements would lie before the tile", layout);
+  return layout;
+}
+constexpr SwizzledLayout tile_layout(Layout const& layout) {
+  return tile_layout(SwizzledLayout{Swizzle(), 0, layout});
+}
 constexpr SwizzledLayout tile_layout(OperandTile const& tile) { return swizzled_operand(tile); }
 template <auto L> struct TileLayout {
   static constexpr SwizzledLayout value = tile_layout(L);
   static constexpr std::int64_t cosize = value.cosize();
+};
+
+/// The bytes that a tile begins at a multiple of: 128, as TMA asks, or the swizzle's period.
+constexpr int tile_alignment(Swizzle const& swizzle, int element_bytes) {
+  std::int64_t const period = swizzle.identity() ? 0 : swizzle.period() * element_bytes;
+  int alignment = 128;
+  while (alignment < period) alignment *= 2;
+  return alignment;
+}
+
+/// Whether no two elements of a tile are the same place. Of layouts whose leaves do not nest and
+/// that are large nothing is said: true.
+constexpr bool is_one_to_one(Layout const& layout) {
+  std::int64_t strides[kMaxLeaves] = {}, extents[kMaxLeaves] = {};
+  int count = 0;
+  for (int i = 0; i < layout.count; ++i) {
+    if (layout.extents[i] == 1) continue;
+    int at = count++;
+    for (; at > 0 && strides[at - 1] > layout.strides[i]; --at)
+      strides[at] = strides[at - 1], extents[at] = extents[at - 1];
+    strides[at] = layout.strides[i], extents[at] = layout.extents[i];
+  }
+  bool nests = true;
+  std::int64_t reach = 0;  // of the leaves so far
+  for (int i = 0; i < count; ++i) {
+    if (strides[i] == 0) return false;
+    nests = nests && strides[i] > reach;
+    reach += strides[i] * (extents[i] - 1);
+  }
+  constexpr std::int64_t kLooked = 1024;
+  if (nests) return true;
+  if (layout.size() > reach + 1) return false;
+  if (reach >= kLooked) return true;
+  bool taken[kLooked] = {};
+  for (std::int64_t i = 0; i < layout.size(); ++i) {
+    std::int64_t const at = layout(i);
+    if (taken[at]) return false;
+    taken[at] = true;
+  }
+  return true;
+}
+template <class Tile> struct WrittenTile {
+  static constexpr bool value = is_one_to_one(Tile::layout.layout);
 };
 }  // namespace detail
 
@@ -78,13 +132,18 @@ template <auto L> struct TileLayout {
 /// stage) to an offset in elements: a SwizzledLayout, a Layout, or an OperandTile, which stands for
 /// its layout.
 ///
-/// Every tile starts on a boundary of 1024 bytes, the period of the widest swizzle, so that an
-/// address of the tile is its base with the swizzled offset in the low bits.
+/// No stride is negative: a tile's elements do not lie before it. Elements may share a place (a
+/// stride of 0) in a tile that is read; copy to such a tile from global memory is refused.
+///
+/// A tile starts at a multiple of its swizzle's period, so that an address of the tile is its base
+/// with the swizzled offset in the low bits, and at least of 128 bytes, as TMA asks.
 template <class T, auto L> struct SharedTile {
   using Element = T;
   static constexpr SwizzledLayout layout = detail::TileLayout<L>::value;
 
-  alignas(1024) T data[detail::TileLayout<L>::cosize];
+  static constexpr int alignment = detail::tile_alignment(layout.swizzle, sizeof(T));
+
+  alignas(alignment) T data[detail::TileLayout<L>::cosize];
 };
 
 /// Whether a tile (mn, k[, stage]) is contiguous along mn.

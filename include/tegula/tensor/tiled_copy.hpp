@@ -6,6 +6,7 @@
 #include "tegula/atom/coverage.hpp"
 #include "tegula/layout/algebra.hpp"
 #include "tegula/tensor/coordinates.hpp"
+#include "tegula/tensor/held.hpp"
 #include "tegula/tensor/partition.hpp"
 
 /// Tiled copies: which thread moves which elements of a tile.
@@ -98,6 +99,9 @@ constexpr TiledCopySpec share_rows(RowShares const& s) {
     refuse("TiledCopy", "vectors must divide a block, and blocks the contiguous extent", s.vector,
            block, along_row);
   int const pieces = block / s.vector;
+  if (pieces * s.groups > s.threads)
+    refuse("TiledCopy", "a row's block has more vectors than threads: .block narrows it", block,
+           s.vector, s.threads, s.groups);
   if (s.threads % (pieces * s.groups) != 0)
     refuse("TiledCopy", "the vectors of a block times the groups must divide the threads", pieces,
            s.groups, s.threads);
@@ -147,9 +151,10 @@ constexpr TiledCopySpec make_tiled_copy(Layout const& threads, Tuple const& valu
                                .steps_n = along(1, n / tile_n, tile_n)});
 }
 
-/// A copy of tiles of T by threads of a CTA. `thread` counts from 0 within those. (CuTe: TiledCopy,
-/// and get_slice(thread) of it.) Hint tells the caches how global memory is used; without one
-/// cp.async fetches whole lines of 128 bytes into L2.
+/// A copy of tiles of T by threads of a CTA. `thread` counts from 0 within those, up to `threads`;
+/// another number is a finding on the simulated machine. (CuTe: TiledCopy, and get_slice(thread) of
+/// it.) Hint tells the caches how global memory is used; without one cp.async fetches whole lines
+/// of 128 bytes into L2.
 template <TiledCopySpec S, class T, CacheHint Hint = CacheHint{}> struct TiledCopy {
  private:
   struct ThreadSource {
@@ -166,6 +171,7 @@ template <TiledCopySpec S, class T, CacheHint Hint = CacheHint{}> struct TiledCo
   static constexpr int bytes = S.vector * static_cast<int>(sizeof(T));
   using Threads = MapOf<ThreadSource>;
   using Values = MapOf<ValueSource>;
+  static constexpr int threads = map_size<Threads>;
 
   int thread;
 
@@ -179,6 +185,7 @@ template <TiledCopySpec S, class T, CacheHint Hint = CacheHint{}> struct TiledCo
                   "TiledCopy: the tile must be as high as the copy's");
     static_assert(mode_size<mode_at<1, M>> == S.n || mode_size<mode_at<1, M>> == kUnbounded,
                   "TiledCopy: the tile must be as wide as the copy's");
+    detail::hold_thread<threads>("a tiled copy", thread, where);
     return tegula::partition<Threads, Values, 2>(tile, thread, where);
   }
 };

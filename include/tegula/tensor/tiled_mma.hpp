@@ -8,6 +8,7 @@
 #include "tegula/numeric/dtype.hpp"
 #include "tegula/tensor/descriptor.hpp"
 #include "tegula/tensor/fragment.hpp"
+#include "tegula/tensor/held.hpp"
 #include "tegula/tensor/operand_checks.hpp"
 #include "tegula/tensor/shared.hpp"
 
@@ -241,7 +242,8 @@ template <int N> struct Unpermuted { static constexpr Layout value = layout(N); 
 }  // namespace detail
 
 /// A matrix product by threads of a CTA: which of them holds, loads and multiplies what. `thread`
-/// counts from 0 within the tiled MMA. (CuTe: TiledMMA, and get_slice(thread) of it.)
+/// counts from 0 within the tiled MMA, up to `threads`; on the simulated machine a partition by
+/// another number is a finding. (CuTe: TiledMMA, and get_slice(thread) of it.)
 template <TiledMmaSpec S> struct TiledMma {
   static constexpr TiledMmaSpec spec = S;
   static constexpr int m = detail::MmaTilingOf<S>::m, n = detail::MmaTilingOf<S>::n,
@@ -283,10 +285,12 @@ template <TiledMmaSpec S> struct TiledMma {
                                  SourceLocation where = SourceLocation::current()) const {
     static_assert(M::rank >= 2, "partition_c: the tensor has modes m and n");
     check_extent<0, M>("m"), check_extent<1, M>("n");
+    detail::hold_thread<threads>("a tiled MMA", thread, where);
     return partition<ThreadsC, ValuesC, 2>(tensor, thread, where);
   }
   /// The coordinate (m, n) of the thread's first accumulator.
-  TEGULA_DEVICE Coordinate<2> origin_c() const {
+  TEGULA_DEVICE Coordinate<2> origin_c(SourceLocation where = SourceLocation::current()) const {
+    detail::hold_thread<threads>("a tiled MMA", thread, where);
     return {{coordinate<0>(ThreadsC{}, thread), coordinate<1>(ThreadsC{}, thread)}};
   }
 
@@ -349,6 +353,7 @@ template <TiledMmaSpec S> struct TiledMma {
                              take_t<2, M::rank, M>>;
         Descriptors<Tile> const all(tensor.space.base_address(), where);
         if constexpr (Operand == 'a' ? S.groups_m > 1 : S.groups_n > 1) {
+          detail::hold_thread<threads>("a tiled MMA", thread, where);
           return detail::make_tensor<Own>(all.template moved<mode_at<0, Groups>>(thread));
         } else {
           return detail::make_tensor<Own>(all);
@@ -357,6 +362,7 @@ template <TiledMmaSpec S> struct TiledMma {
         detail::check_elements<Tile, Operand == 'a' ? S.atom.a : S.atom.b>();
         using Rows = detail::MatrixRows<S, Operand, 8 * sizeof(typename Tile::Element), K,
                                         detail::OperandContiguity<Tile, M>::along_mn>;
+        detail::hold_thread<threads>("a tiled MMA", thread, where);
         if constexpr (Rows::matrices > 0) {
           static_assert(detail::OperandContiguity<Tile, M>::mn >= 0,
                         "partition: mn of an operand goes along one axis of its tile");
@@ -371,6 +377,7 @@ template <TiledMmaSpec S> struct TiledMma {
         }
       }
     } else {
+      detail::hold_thread<threads>("a tiled MMA", thread, where);
       return partition<typename Registers::Threads, typename Registers::Values, 2>(tensor, thread,
                                                                                    where);
     }
@@ -400,6 +407,7 @@ template <TiledMmaSpec S, bool Transposed = false> struct MatrixStore {
     using Whole = detail::MmaTilingOf<S>;
     static_assert(mode_size<mode_at<0, M>> == Whole::m && mode_size<mode_at<1, M>> == Whole::n,
                   "MatrixStore: the tile must be as large as the tiled MMA's");
+    detail::hold_thread<Whole::threads>("a MatrixStore", thread, where);
     return matrix_rows<Threads, Values, op>(tile, thread, where);
   }
 };
