@@ -44,6 +44,29 @@ template <class T, SwizzledLayout Memory> struct TransposeParts {
   }
 };
 
+/// out = in transposed, from tile to tile of shared memory, after a copy from global to global
+/// memory.
+template <class T> struct TransposeTiles {
+  using Params = CopyParams<T>;
+  static constexpr int threads = kThreads;
+  struct SharedStorage {
+    SharedTile<T, row_major(kBlock, kBlock)> a;
+    SharedTile<T, SwizzledLayout{Swizzle{5, 0, 5}, 0, row_major(kBlock, kBlock)}> b;
+  };
+  TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
+    auto const in = local_tile<kBlock, kBlock>(matrix<1>(p.in, p.columns, p.rows, p.columns), 0, 0);
+    auto const out = local_tile<kBlock, kBlock>(matrix<1>(p.out, p.rows, p.columns, p.rows), 0, 0);
+    auto const part = [&](auto const& t) {
+      return local_partition<kThreadsByRow>(t, thread_idx());
+    };
+    copy(part(in), part(out));  // of the columns that both have
+    copy(part(in), part(tensor(smem.a)));
+    cta::sync();
+    copy(part(select<1, 0>(tensor(smem.a))), part(tensor(smem.b)));
+    copy(part(tensor(smem.b)), part(out));
+  }
+};
+
 /// out = alpha in + beta out.
 struct ScaleAndAdd {
   using Params = CopyParams<float>;
@@ -122,6 +145,15 @@ TYPED_TEST(PartCopies, TransposeThroughSharedMemoryAtAnyEdge) {
                   number<TypeParam>(i % rows * columns + i / rows))
             << i;
     }
+  }
+}
+
+TYPED_TEST(PartCopies, TransposeFromTileToTile) {
+  for (auto const& [rows, columns] : {std::pair{32, 32}, {31, 5}, {1, 32}, {17, 23}}) {
+    auto const out = run<TransposeTiles<TypeParam>, TypeParam>(rows, columns);
+    for (int i = 0; i < rows * columns; ++i)
+      ASSERT_EQ(out[static_cast<std::size_t>(i)], number<TypeParam>(i % rows * columns + i / rows))
+          << i;
   }
 }
 

@@ -5,8 +5,10 @@
 
 #include "tegula/arch/cp_async.hpp"
 #include "tegula/sim/mutable_values.hpp"
+#include "tegula/tensor/element_types.hpp"
 #include "tegula/tensor/global.hpp"
 #include "tegula/tensor/identity.hpp"
+#include "tegula/tensor/part_copy.hpp"
 #include "tegula/tensor/register_copy.hpp"
 #include "tegula/tensor/shared.hpp"
 #include "tegula/tensor/tiled_copy.hpp"
@@ -92,7 +94,7 @@ TEGULA_DEVICE void store_inside(T* to, Vector<T, N> const& values, int inside,
   if (inside > 0) st_global<Hint>(to, values, where);
 }
 /// Whether an edge of a tensor may cut a copy's vectors.
-template <Clip C, int Vector> inline constexpr bool may_be_cut = C == Clip::edges&& Vector > 1;
+template <Clip C, int Vector> inline constexpr bool may_be_cut = end_may_cut<C> && (Vector > 1);
 
 /// How many elements of a step's vector are in the tensor and wanted. Of those outside, nobody is
 /// asked.
@@ -129,6 +131,9 @@ TEGULA_DEVICE void copy_to_shared(
     SourceLocation where) {
   static_assert(sizeof(U) == sizeof(T) && sizeof(typename Tile::Element) == sizeof(T),
                 "copy: the copy's elements are not the tensors'");
+  check_copied_elements<U, typename Tile::Element>();
+  static_assert(same_elements<T, U> && same_elements<T, typename Tile::Element>,
+                "copy: the copy is of another type than the tensors");
   auto const source = by.partition(from, where);
   auto const target = by.partition(to, where);
   using MG = typename decltype(source)::Map;
@@ -136,6 +141,8 @@ TEGULA_DEVICE void copy_to_shared(
   using Part = typename decltype(target)::Space;
   // here: it prints sooner
   static_assert(VectorChecked<Tile, typename Part::ThreadMode, MS, S.vector>::value);
+  static_assert(WrittenTile<Tile>::value,
+                "copy: elements of the tile in shared memory share a place, and are all written");
   check_parts<Global<U, A, C>, MG, MS, S.vector>();
   constexpr int bytes = TiledCopy<S, T, Hint>::bytes, steps = map_size<steps_of<MS>>;
   static_assert(bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8 || bytes == 16,
@@ -150,7 +157,9 @@ TEGULA_DEVICE void copy_to_shared(
   for (int i = 0; i < steps; ++i) {
     int const inside = fill.none ? (wanted(i) ? S.vector : 0)
                                  : wanted_inside<steps_of<MG>, S.vector>(base, wanted, i, where);
-    auto const* const address = base.template at<steps_of<MG>>(where, i);
+    // A table has no entry beyond its end, and none before: there nothing is asked for.
+    bool const asked = inside > 0 || (TEGULA_GPU && !Global<U, A, C>::indexed);
+    auto const* const address = asked ? base.template at<steps_of<MG>>(where, i) : base.data;
     SharedAddr const place = target.space.template at<steps_of<MS>>(where, i);
     if constexpr (bytes == 16 && Hint.op != CacheOperator::ca) {
       cp_async_cg<16, AsyncHint<Hint>::value>(place, address, inside * static_cast<int>(sizeof(T)),
@@ -177,6 +186,9 @@ TEGULA_DEVICE void copy_to_global(
     Tensor<Global<U, A, C>, G> const& to, Wanted wanted, SourceLocation where) {
   static_assert(sizeof(U) == sizeof(T) && sizeof(typename Tile::Element) == sizeof(T),
                 "copy: the copy's elements are not the tensors'");
+  check_copied_elements<U, typename Tile::Element>();
+  static_assert(same_elements<T, U> && same_elements<T, typename Tile::Element>,
+                "copy: the copy is of another type than the tensors");
   auto const source = by.partition(from, where);
   auto const target = by.partition(to, where);
   using MG = typename decltype(target)::Map;
@@ -206,6 +218,7 @@ TEGULA_DEVICE constexpr void check_registers() {
   static_assert(
       map_size<G> == F::size && sizeof(U) == sizeof(typename F::Element),
       "copy: the fragment is not like the copy's part of the tile: make_fragment_like(partition(tile))");
+  check_copied_elements<U, typename F::Element>();
   static_assert(
       GlobalVectorChecked<Space::unit, G, S.vector>::value,
       "copy: a vector's elements must be neighbours in global memory, along the tensor's unit axis");

@@ -4,6 +4,7 @@
 
 #include "tegula/arch/math.hpp"
 #include "tegula/arch/mma_sync.hpp"
+#include "tegula/tensor/part_copy.hpp"
 #include "tegula/tensor/register_copy.hpp"
 #include "tegula/tensor/tiled_mma.hpp"
 

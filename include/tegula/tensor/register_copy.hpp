@@ -5,6 +5,7 @@
 
 #include "tegula/arch/ldmatrix.hpp"
 #include "tegula/arch/stmatrix.hpp"
+#include "tegula/tensor/element_types.hpp"
 #include "tegula/tensor/fragment.hpp"
 #include "tegula/tensor/global.hpp"
 #include "tegula/tensor/shared.hpp"
@@ -73,6 +74,7 @@ template <class T, class F, class Tensor> TEGULA_DEVICE constexpr void check_sam
   static_assert(F::size == Tensor::size, "copy: the tensor and the fragment differ in size");
   static_assert(sizeof(typename F::Element) == sizeof(T),
                 "copy: the tensor and the fragment differ in element");
+  check_copied_elements<T, typename F::Element>();
 }
 
 /// How many of a fragment's values, from one on, are neighbours in its registers: all, or a slice's
@@ -249,25 +251,6 @@ TEGULA_DEVICE void copy(F const& source, Tensor<Global<T, A, C>, M> const& targe
     if (C == Clip::none || base.template inside<M>(i))
       st_global(base.template at<M>(where, i), bits_as<T>(source(i, where)), where);
   }
-}
-
-/// Between a thread's elements of global and of shared memory, through registers: all are read
-/// before the first is written. What a tensor clips is read as zeros, and not written.
-template <class T, class A, Clip C, class G, class Tile, class Threads, int Moved, class H>
-TEGULA_DEVICE void copy(Tensor<Global<T, A, C>, G> const& source,
-                        Tensor<Shared<Tile, Threads, CopyOp::universal, Moved>, H> const& target,
-                        SourceLocation where = SourceLocation::current()) {
-  auto values = make_fragment_like(source);
-  copy(source, values, where);
-  copy(values, target, where);
-}
-template <class Tile, class Threads, int Moved, class H, class T, class A, Clip C, class G>
-TEGULA_DEVICE void copy(Tensor<Shared<Tile, Threads, CopyOp::universal, Moved>, H> const& source,
-                        Tensor<Global<T, A, C>, G> const& target,
-                        SourceLocation where = SourceLocation::current()) {
-  auto values = make_fragment_like(source);
-  copy(source, values, where);
-  copy(values, target, where);
 }
 
 /// Another product's accumulators, rounded, to the registers of an A operand.
