@@ -12,6 +12,7 @@
 #include "tegula/arch/special_registers.hpp"
 #include "tegula/sim/launch.hpp"
 #include "tegula/sim/tensor_map.hpp"
+#include "tegula/tensor/tma_rows.hpp"
 
 /// TMA and bulk copies of tensors: loads of several boxes, stores, reductions, and what lies in
 /// one piece.
@@ -87,6 +88,81 @@ TEST(TmaCopy, LoadsATileOfSeveralBoxesAndReducesItIntoAnother) {
     auto const at = static_cast<std::size_t>(i);
     ASSERT_EQ(got[at], d[at] + (added ? s[at] : 0.0f)) << row << ", " << column;
   }
+}
+
+/// The rows of S that a table names, four at a time, through a tile of 16 x 64 floats, two boxes of
+/// a row, to the rows of D that another names. A lane moves a group.
+struct MoveRows {
+  struct Params {
+    TensorMap s, d;
+    std::int32_t const *from, *to;
+  };
+  static constexpr int threads = 32;
+  static constexpr OperandTile tile = {32, 16, 64, 1, 2};
+  static constexpr TmaBoxes boxes = tma_boxes(tile);
+  using Rows = TmaFourRows<boxes>;
+  using Tile = SharedTile<float, tile>;
+  struct SharedStorage {
+    Tile tile;
+    Mbarrier full;
+    template <class F> void name_buffers(F&& name) { name("tile", tile), name("full", full); }
+  };
+  static Rows rows(std::int32_t const* table, int group) {
+    Rows result{group, {}};
+    for (int i = 0; i < 4; ++i) result.row[i] = ld_global_nc<int>(table + 4 * group + i);
+    return result;
+  }
+  void operator()(Params const& p, SharedStorage& smem) const {
+    SharedAddr const full = shared_address(&smem.full);
+    auto const sTile = tensor(smem.tile)(_, _, 1);
+    auto const gS = local_tile<16, 64>(tma_tensor<1, 0>(p.s), 0, _)(_, _, 1);
+    auto const gD = local_tile<16, 64>(domain_offset(tma_tensor<1, 0>(p.d), 0, 32), 0, 0);
+    int const group = thread_idx();
+    if (group == 0) {
+      mbarrier_init(full, 1);
+      fence_mbarrier_init();
+      mbarrier_arrive_expect_tx(full, boxes.bytes);
+    }
+    cta::sync();
+    static_assert(4 * Rows::bytes == boxes.bytes);
+    if (group >= 4) return;
+    copy(rows(p.from, group), gS, sTile, full);
+    mbarrier_wait_parity(full, 0);
+    copy(rows(p.to, group), sTile, gD);
+    bulk_commit_group();
+    bulk_wait_group<0>();
+  }
+};
+
+TEST(TmaFourRows, GathersAndScattersRowsOfATile) {
+  std::vector<float> s(kRows * 128), d(kRows * kColumns, -1);
+  for (std::size_t i = 0; i < s.size(); ++i) s[i] = static_cast<float>(i);
+  std::vector<std::int32_t> from, to;
+  for (int i = 0; i < 16; ++i) {
+    from.push_back(i == 5 ? kRows + 7 : i == 6 ? -3 : (i * 11 + 2) % kRows);  // some outside
+    to.push_back(i == 9 ? kRows + 1 : (i * 13 + 40) % kRows);
+  }
+  sim::Machine machine({.generation = sim::Generation::sm100});
+  float* const device_d = device(machine, d, "d");
+  auto const map = [&](float* data, int columns) {
+    return sim::encode(
+        describe_rows({DType::f32, data, kRows, columns, 1, columns, 0}, MoveRows::boxes));
+  };
+  sim::Report const report =
+      sim::launch<MoveRows>(machine, Dim3{1, 1, 1},
+                            {map(device(machine, s, "s"), 128), map(device_d, kColumns),
+                             device(machine, from, "from"), device(machine, to, "to")});
+  EXPECT_TRUE(report.findings.empty()) << report.text();
+  std::vector<float> expected = d;
+  for (std::size_t i = 0; i < 16; ++i) {
+    for (int j = 0; j < 64 && to[i] < kRows; ++j) {
+      bool const inside = from[i] >= 0 && from[i] < kRows;
+      expected[static_cast<std::size_t>(to[i] * kColumns + 32 + j)] =
+          inside ? s[static_cast<std::size_t>(from[i] * 128 + 64 + j)] : 0.0f;
+    }
+  }
+  machine.download(d.data(), device_d, 4 * d.size());
+  for (std::size_t i = 0; i < d.size(); ++i) ASSERT_EQ(d[i], expected[i]) << i;
 }
 
 /// 256 words in one piece, to shared memory and on.

@@ -155,7 +155,7 @@ template <EpilogueSm90Spec S> class EpilogueSm90 {
     for (int i = 0; i < F::size; ++i) tCrD(i) *= scale;
     if (Adds && p_.beta != 0.0f) {
       // No column of the next tile, where D may be coming if it is C.
-      TmaStore<Columns> const by;
+      auto const by = narrowed_copy<TmaStore<Columns>>(narrower ? last_narrow_n : Columns);
       auto const gC = piece_of<Columns>(p_.c, narrower, at, p_.c_batched);
       SharedAddr const loaded = shared_address(&barriers_.c[warp]);
       c_.load(loaded, narrower ? last_narrow_bytes : by.bytes, [&] { copy(by, gC, sD, loaded); });
@@ -181,7 +181,8 @@ template <EpilogueSm90Spec S> class EpilogueSm90 {
       store_last_columns(buffer, at, lane);
     if (!Adds || at[1] < edge(by_tma)) {
       auto const gD = piece_of<Columns>(p_.d, narrower, at, true);
-      stores_.store([&] { copy(TmaStore<Columns>{}, sD, gD); });
+      auto const by = narrowed_copy<TmaStore<Columns>>(narrower ? last_narrow_n : Columns);
+      stores_.store([&] { copy(by, sD, gD); });
     } else {
       fence_proxy_async_shared();  // the buffer is written, and C may come to it next
     }

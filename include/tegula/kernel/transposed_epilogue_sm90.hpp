@@ -126,7 +126,8 @@ template <EpilogueSm90Spec S> class TransposedEpilogueSm90 {
                                                   : p_.d.last;
       auto const gD =
           part<64, Columns>(domain_offset(tma_tensor<0, 1, 2>(map)(_, _, at[2]), at[0], at[1]));
-      copy(TmaCopy < Columns == piece_n ? boxes.whole : boxes.last > {}, sD, gD);
+      using Store = TmaCopy<Columns == piece_n ? boxes.whole : boxes.last>;
+      copy(narrowed_copy<Store>(narrower ? last_narrow_n : Columns), sD, gD);
     });
   }
 

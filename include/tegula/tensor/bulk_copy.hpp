@@ -5,6 +5,7 @@
 
 #include "tegula/arch/bulk_copy.hpp"
 #include "tegula/layout/refuse.hpp"
+#include "tegula/tensor/element_types.hpp"
 #include "tegula/tensor/global.hpp"
 #include "tegula/tensor/shared.hpp"
 
@@ -39,7 +40,8 @@ TEGULA_DEVICE void check_inside([[maybe_unused]] Tensor<Global<T, A, C>, G> cons
 #if !TEGULA_GPU
   if constexpr (C != Clip::none) {
     auto const base = tensor.space.base();
-    int const inside = base.template inside<G>(0) ? base.left[Global<T, A, C>::unit] : 0;
+    bool const begins = base.template inside<G>(0) && !base.template before<G>(0);
+    int const inside = begins ? base.left[Global<T, A, C>::unit] : 0;
     if (inside < map_size<G>) [[unlikely]]
       cut_by_edge("a bulk copy reaches beyond the edge of the tensor, and clips nothing",
                   map_size<G>, inside > 0 ? inside : 0, "a TmaCopy clips, by its tensor map",
@@ -54,6 +56,7 @@ TEGULA_DEVICE void check_piece(Tensor<Global<T, A, C>, G> const& tensor, SourceL
                 "copy: a bulk copy moves one run of neighbours, as many elements on both sides");
   static_assert(sizeof(T) == sizeof(typename Tile::Element),
                 "copy: a bulk copy moves elements as they are, of one size on both sides");
+  check_copied_elements<T, typename Tile::Element>();
   check_inside(tensor, where);
 }
 /// Two pieces of shared memory that may be.

@@ -68,7 +68,6 @@ TEGULA_DEVICE void red_inside(T* to, Vector<T, N> const& values, int inside, Sou
       return;
     }
   }
-  if (inside == 0) return;
   if constexpr (each == 1) {
 #pragma unroll
     for (int j = 0; j < N; ++j) tegula::red_add(to + j, values.data[j], where);
@@ -106,6 +105,7 @@ TEGULA_DEVICE void red_add(F const& source, Tensor<Global<T, A, C>, M> const& ta
 #pragma unroll
   for (int i = 0; i < F::size; i += vector) {
     int const inside = base.template count_inside<M, vector>(where, i);
+    if (inside == 0) continue;
     detail::red_inside<detail::may_be_cut<C, vector>>(
         base.template at<M>(where, i), detail::get<T, vector>(source, i, where), inside, where);
   }
@@ -127,6 +127,7 @@ TEGULA_DEVICE void red_add(TiledCopy<S, T> const& by, Fragment<E, M> const& from
 #pragma unroll
   for (int i = 0; i < map_size<Steps>; ++i) {
     int const inside = base.template count_inside<Steps, S.vector>(where, i);
+    if (inside == 0) continue;
     detail::red_inside<detail::may_be_cut<C, S.vector>>(
         base.template at<Steps>(where, i), detail::get<T, S.vector>(from, i * S.vector, where),
         inside, where);

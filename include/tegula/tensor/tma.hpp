@@ -6,6 +6,7 @@
 #include "tegula/arch/tma.hpp"
 #include "tegula/tensor/bulk_copy.hpp"
 #include "tegula/tensor/global.hpp"
+#include "tegula/tensor/held.hpp"
 #include "tegula/tensor/shared.hpp"
 #include "tegula/tensor/tma_box.hpp"
 
@@ -62,7 +63,20 @@ template <TmaBoxes S, int Group = 1, L2Policy Hint = L2Hint::none> struct TmaCop
   int rank = 0;
   std::uint16_t ctas = static_cast<std::uint16_t>((1 << S.peers) - 1);
   int cut = 0;
+#if !TEGULA_GPU
+  int cut_k = 0;  ///< columns that the map has fewer: narrowed_copy
+#endif
 };
+
+/// The copy of a tile's one box by a map that has the first `columns` of it along k (narrowed), as
+/// at the end of a tensor. Only the simulated machine, which holds maps against copies, asks.
+template <class Copy> TEGULA_DEVICE Copy narrowed_copy([[maybe_unused]] int columns) {
+  Copy result;
+#if !TEGULA_GPU
+  result.cut_k = Copy::spec.box_k - columns;
+#endif
+  return result;
+}
 
 namespace detail {
 
@@ -96,6 +110,39 @@ template <TmaBoxes S, class Tile> struct BoxesFit {
   static constexpr bool value = make();
 };
 
+/// Whether a mode of a tensor leads along the axis and no other.
+template <int Axis, class M> inline constexpr bool leads_along = false;
+template <int Axis, int... A, int... Extent, int... Step>
+inline constexpr bool leads_along<Axis, Mode<Along<A, Extent, Step>...>> = (true && ... &&
+                                                                            (A == Axis));
+/// The copy's contiguous mode must be the map's axis 0.
+template <TmaBoxes S, class G, int First, int... Rest>
+TEGULA_DEVICE constexpr void check_order(Tma<First, Rest...> const*) {
+  static_assert(leads_along<First, mode_at<S.contiguous == 0 ? 0 : 1, G>>,
+                "copy: the boxes are contiguous along another mode than the map's axis 0, which "
+                "tma_tensor<Order...> names first: tma_tensor<1, 0, 2> is (mn, k, batch) where k "
+                "is contiguous, and tma_tensor<0, 1, 2> where mn is");
+}
+
+#if !TEGULA_GPU
+/// Holds a map against the boxes that a copy takes it to have, some rows and columns fewer.
+template <TmaBoxes S, int ElementBits, class G, int... Order>
+void hold_map(Tma<Order...> const& space, int cut, int cut_k, SourceLocation where) {
+  sim::BoxOfCopy expected{.rank = sizeof...(Order), .swizzle = S.swizzle, .bits = ElementBits};
+  for (int& extent : expected.extent) extent = 1;
+  using Across = mode_at<S.contiguous == 0 ? 1 : 0, G>;
+  bool const along[] = {leads_along<Order, Across>...};
+  int across = 1;
+  for (int axis = static_cast<int>(sizeof...(Order)) - 1; axis > 0; --axis) {
+    if (along[axis]) across = axis;
+  }
+  int const mn = S.box_mn - cut, k = S.box_k - cut_k;
+  expected.extent[0] = S.contiguous == 0 ? mn : k;
+  if (across < expected.rank) expected.extent[across] = S.contiguous == 0 ? k : mn;
+  sim::hold_box(*space.map, expected, where);
+}
+#endif
+
 /// Calls f(shared address, coordinate) for each box that this CTA moves.
 template <TmaBoxes S, int Group, L2Policy Hint, int... Order, class G, class Tile, int Moved,
           class H, class F>
@@ -109,6 +156,11 @@ TEGULA_DEVICE void for_each_box(
                     mode_size<mode_at<1, G>> == S.box_k * S.boxes_k,
                 "copy: the tile of the tensor is not as large as the TMA copy's");
   static_assert(BoxesFit<S, Tile>::value);
+  check_order<S, G>(static_cast<Tma<Order...> const*>(nullptr));
+  hold_thread<S.peers>("a TMA copy, whose thread is its rank among its peers,", by.rank, where);
+#if !TEGULA_GPU
+  hold_map<S, 8 * sizeof(typename Tile::Element), G>(global.space, by.cut, by.cut_k, where);
+#endif
   if constexpr (S.peers > 1 && S.contiguous == 1) {
     // One box for each peer, one after another, in rows without a gap.
     constexpr int row_bytes = S.bytes / (S.box_mn * S.boxes_mn * S.boxes_k);
@@ -188,6 +240,7 @@ template <TmaBoxes S, L2Policy Hint, int... Order, class G>
 TEGULA_DEVICE void prefetch(TmaCopy<S, 1, Hint> const& by, Tensor<Tma<Order...>, G> const& from,
                             SourceLocation where = SourceLocation::current()) {
   static_assert(G::rank == 2, "prefetch: a tile has modes mn and k; slice the step");
+  detail::check_order<S, G>(static_cast<Tma<Order...> const*>(nullptr));
   using Maps = detail::BoxMaps<S>;
   auto const own = partition<typename Maps::Peers, typename Maps::Boxes, 2>(from, by.rank, where);
 #pragma unroll

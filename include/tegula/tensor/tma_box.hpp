@@ -170,4 +170,16 @@ constexpr TensorMapDescription describe(TmaMatrices const& x, TmaBoxes const& bo
           .swizzle = boxes.swizzle};
 }
 
+/// The tensor map of one matrix whose rows are gathered or scattered four at a time
+/// (TmaFourRows): of rank 2, a box is one row of `boxes`.
+constexpr TensorMapDescription describe_rows(TmaMatrices const& x, TmaBoxes const& boxes) {
+  if (boxes.contiguous != 1 || x.batches != 1)
+    refuse("describe_rows", "rows are gathered of one matrix that is contiguous along k",
+           boxes.contiguous, x.batches);
+  TensorMapDescription result = describe(x, boxes);
+  result.rank = 2;
+  result.box = {boxes.box_k, 1};
+  return result;
+}
+
 }  // namespace tegula

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <memory>
 #include <optional>
@@ -113,14 +114,19 @@ void check_rows(Cta& cta, Instruction instruction, TensorMapDescription const& m
     refuse(fmt::format("is given a map whose box has {} rows: a box must have one", map.box[1]));
 }
 
+/// Whether a tensor map lies in memory that TMA reads maps from.
+bool is_in_place(Cta& cta, TensorMap const& map) {
+  Allocation const* const memory = cta.allocation(&map);
+  return cta.launch().kernel->params.contain(&map, sizeof map) ||
+         (memory != nullptr && memory->contains(&map, sizeof map));
+}
+
 /// What a tensor map describes; fails where it lies in no memory that TMA reads maps from, or is
 /// none of this machine's. PTX ISA, cp.async.bulk.tensor: the map is in .param, .const or .global
 /// memory. (One of the thread's own is looked at, too: mostly it was never encoded.)
 TensorMapDescription described(Cta& cta, Instruction instruction, TensorMap const& map,
                                SourceLocation where) {
-  Allocation const* const memory = cta.allocation(&map);
-  bool const in_place = cta.launch().kernel->params.contain(&map, sizeof map) ||
-                        (memory != nullptr && memory->contains(&map, sizeof map));
+  bool const in_place = is_in_place(cta, map);
   if (!in_place && !cta.current_thread().stack->holds(&map))
     cta.fail(
         FindingKind::out_of_bounds, where, cta.here(),
@@ -379,6 +385,35 @@ void load_multicast(Cta& cta, Instruction instruction, BoxWalk const& box, std::
 }
 
 }  // namespace
+
+void hold_box(TensorMap const& map, BoxOfCopy const& expected, SourceLocation where) {
+  Cta& cta = this_cta();
+  // Of what is no map, or one of another rank, the instruction speaks.
+  if (!is_in_place(cta, map)) return;
+  std::optional<TensorMapDescription> const description = sim::decode(map);
+  if (!description || description->rank != expected.rank) return;
+  TensorMapDescription const& has = *description;
+  auto const text = [](int rank, auto const& extent, TmaSwizzle swizzle, int element_bits) {
+    std::string box;
+    for (int axis = 0; axis < rank; ++axis)
+      box += fmt::format("{}{}", axis == 0 ? "" : " x ", extent[axis]);
+    return fmt::format("boxes of {} elements of {} bits, swizzle {}", box, element_bits,
+                       to_string(swizzle));
+  };
+  // Elements of less than a byte, several of which lie in a byte of the copy's.
+  int const element_bits = bits(has.dtype) < 8 ? expected.bits : bits(has.dtype);
+  std::array<int, 5> box{};
+  for (int axis = 0; axis < has.rank; ++axis)
+    box[static_cast<std::size_t>(axis)] = box_extent(has, axis);
+  if (std::equal(box.begin(), box.begin() + has.rank, expected.extent) &&
+      has.swizzle == expected.swizzle && element_bits == expected.bits)
+    return;
+  cta.fail(FindingKind::invalid_operand, where, cta.here(),
+           fmt::format("the tensor map has {}, but the copy's are {}: describe(matrices, boxes) "
+                       "makes a map of a copy's boxes",
+                       text(has.rank, box, has.swizzle, element_bits),
+                       text(expected.rank, expected.extent, expected.swizzle, expected.bits)));
+}
 
 void tma_load(std::uint32_t dst, TensorMap const& map, TmaPlace const& place,
               std::uint32_t mbarrier, int ctas, SourceLocation where) {
