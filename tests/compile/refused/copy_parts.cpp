@@ -1,5 +1,5 @@
-// One tensor is shared by 8 x 16 threads, the other by 16 x 8: parts of one size, of other
-// elements. prints: copy: the parts have modes of different sizes
+// One tensor is shared by 8 x 16 threads, the other by 16 x 8: the parts have one size.
+// prints: copy: the parts have modes of different sizes
 
 #include "tegula/layout/literal.hpp"
 #include "tegula/numeric/bfloat16.hpp"
