@@ -53,6 +53,24 @@ TEST(KnownValues, Complement) {
   EXPECT_EQ(to_string(complement(L("(2,2):(1,6)"), 24)), "(3,2):(2,12)");
 }
 
+TEST(KnownValues, RightInverseOfLeavesThatOverlap) {
+  // One function, by two layouts: as CuTe coalesces first, what ends the chain is (4,6):(1,2).
+  for (char const* const text : {"(4,2,3):(1,2,4)", "(4,6):(1,2)"}) {
+    EXPECT_EQ(to_string(right_inverse(L(text))), "4:1");
+    EXPECT_EQ(to_string(max_common_layout(L(text), L(text))), "4:1");
+  }
+  EXPECT_EQ(to_string(right_inverse(L("(4,2,3):(1,2,12)"))), "4:1");
+  EXPECT_EQ(to_string(right_inverse(L("(4,2,7,3):(1,2,9,4)"))), "(4,3):(1,56)");
+}
+
+TEST(KnownValues, CastsToTheSameSizeAreTheLayout) {
+  for (char const* const text : {"3:2", "(3,4):(2,-5)", "(2,(3,1)):(0,(7,1))", "4:1"}) {
+    EXPECT_EQ(downcast(L(text), 1), L(text));
+    EXPECT_EQ(upcast(L(text), 1), L(text));
+    EXPECT_EQ(recast(L(text), 16, 16), L(text));
+  }
+}
+
 TEST(KnownValues, Divide) {
   EXPECT_EQ(to_string(logical_divide(L("(4,2,3):(2,1,8)"), L("4:2"))),
             "((2,2),(2,3)):((4,1),(2,8))");

@@ -5,8 +5,11 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <random>
 #include <set>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "refusal.hpp"
@@ -64,6 +67,45 @@ TEST(Swizzle, MovesTheBitsItSays) {
       ASSERT_EQ(s(x) / s.block(), x / s.block()) << to_string(s) << " leaves its block at " << x;
     }
   });
+}
+
+/// Of types that do not have all of the bits: those are read as 0, and stay.
+template <class Integer> void moves_bits_of_its_own() {
+  SCOPED_TRACE(8 * sizeof(Integer));
+  constexpr int kWidth = 8 * sizeof(Integer);
+  std::mt19937_64 random(sizeof(Integer));
+  for (int round = 0; round < 20000; ++round) {
+    auto const below = [&](int limit) {
+      return static_cast<int>(random() % static_cast<unsigned>(limit));
+    };
+    int const bits = below(8), distance = bits + below(63 - 2 * bits),
+              base = below(63 - bits - distance);
+    Swizzle const s(bits, base, below(2) == 0 ? distance : -distance);
+    auto const x = static_cast<Integer>(random());
+    auto const bits_of = [](Integer value) {
+      return static_cast<std::uint64_t>(static_cast<std::make_unsigned_t<Integer>>(value));
+    };
+    std::uint64_t expected = bits_of(x);
+    for (int i = base; i < base + bits; ++i) {
+      int const read = s.shift > 0 ? i + distance : i, changed = s.shift > 0 ? i : i + distance;
+      if (read < kWidth && changed < kWidth) expected ^= (bits_of(x) >> read & 1) << changed;
+    }
+    ASSERT_EQ(bits_of(s(x)), expected) << to_string(s) << " at " << +x;
+    ASSERT_EQ(s(s(x)), x) << to_string(s);
+  }
+}
+
+static_assert(Swizzle(1, 0, 40)(5) == 5 && Swizzle(1, 0, -40)(5) == 5);
+static_assert(Swizzle(1, 0, -40)(std::int64_t{5}) == (std::int64_t{1} << 40) + 5);
+static_assert(Swizzle(2, 28, 2)(-1) == ~(3 << 28));
+
+TEST(Swizzle, OfAnyIntegerIsItsOwnInverse) {
+  moves_bits_of_its_own<std::int8_t>();
+  moves_bits_of_its_own<std::uint16_t>();
+  moves_bits_of_its_own<std::int32_t>();
+  moves_bits_of_its_own<std::uint32_t>();
+  moves_bits_of_its_own<std::int64_t>();
+  moves_bits_of_its_own<std::uint64_t>();
 }
 
 TEST(Swizzle, RefusesWhatIsNotOne) {

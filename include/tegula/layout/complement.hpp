@@ -94,8 +94,11 @@ constexpr Layout complement(Layout const& layout) {
 /// The layout that finds the index of an offset, for as long as offsets are contiguous. Law:
 /// layout(result(i)) == i for 0 <= i < size(result). The result follows the chain of runs that
 /// starts at stride 1: leaf after leaf of the coalesced layout, each with the stride that the chain
-/// has reached; it stops where no leaf continues it. Never refused for integer strides: 1:0 if no
-/// leaf has stride 1. (CuTe: right_inverse.)
+/// has reached; it stops where no leaf of the coalesced layout has that stride. Where leaves
+/// overlap, parts of a leaf might go on from there; whole leaves are followed, as CuTe does, so
+/// that layouts which are one function have one inverse: of (4,2,3):(1,2,4), which is
+/// (4,6):(1,2), it is 4:1. Never refused for integer strides: 1:0 if no leaf has stride 1. (CuTe:
+/// right_inverse.)
 constexpr Layout right_inverse(Layout const& layout) {
   if (layout.has_axes())
     refuse("right_inverse", "the layout's values are coordinates, not integers", layout);

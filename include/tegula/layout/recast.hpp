@@ -47,9 +47,10 @@ constexpr Layout upcast(Layout const& layout, std::int64_t n) {
 /// than one element (else the first of stride 1) grows n-fold, and all other strides are multiplied
 /// by n. Law: with index n c + k in that leaf, 0 <= k < n, and c' elsewhere, result(...) == n
 /// layout(c, c') + k. Refused where no leaf has stride 1, since then the small elements have no
-/// leaf. (CuTe: downcast<N>.)
+/// leaf; but with n = 1 it is the layout itself. (CuTe: downcast<N>.)
 constexpr Layout downcast(Layout const& layout, std::int64_t n) {
   if (n < 1) refuse("downcast", "the factor is less than 1", layout, n);
+  if (n == 1) return layout;
   int unit = -1;
   for (int i = 0; i < layout.count; ++i) {
     if (layout.strides[i] != 1) continue;
@@ -128,7 +129,8 @@ constexpr std::int64_t identity_run(Layout const& a, Layout const& inverse) {
 /// The largest layout of elements that are contiguous from offset 0 on in both `a` and `b`. Law:
 /// for 0 <= i < size(result), result(i) is an index of both layouts and a(result(i)) == i and
 /// b(result(i)) == i; it is the longest prefix of right_inverse(b) for which that holds and which
-/// is a layout. (CuTe: max_common_layout, which refuses more.)
+/// is a layout. So where right_inverse(b) ends early, as of a layout whose leaves overlap, this
+/// does. (CuTe: max_common_layout, which refuses more.)
 constexpr Layout max_common_layout(Layout const& a, Layout const& b) {
   if (a.has_axes() || b.has_axes())
     refuse("max_common_layout", "a layout's values are coordinates, not integers", a, b);

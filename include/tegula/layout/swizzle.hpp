@@ -2,6 +2,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <type_traits>
 
 #include "tegula/layout/layout.hpp"
 #include "tegula/macros.hpp"
@@ -40,11 +41,20 @@ struct Swizzle {
   }
 
   /// The swizzled offset, in the integer type of the argument: 32-bit arithmetic in a kernel that
-  /// holds 32-bit offsets. Laws: s(s(x)) == x; s permutes every aligned block of block() offsets.
+  /// holds 32-bit offsets. Of a negative one the bits of two's complement move. Bits that the type
+  /// does not have are read as 0, and stay. Laws: s(s(x)) == x; s permutes every aligned block of
+  /// block() offsets.
   template <std::integral Integer>
   TEGULA_HOST_DEVICE constexpr Integer operator()(Integer offset) const {
-    Integer const source = static_cast<Integer>(offset & static_cast<Integer>(source_mask()));
-    return static_cast<Integer>(offset ^ (shift < 0 ? source << -shift : source >> shift));
+    using Bits = std::conditional_t<(sizeof(Integer) > 4), std::uint64_t, std::uint32_t>;
+    constexpr Bits all = static_cast<Bits>(-1) >> (8 * (sizeof(Bits) - sizeof(Integer)));
+    Bits const bits_of_offset = static_cast<Bits>(offset) & all;
+    Bits const source = bits_of_offset & static_cast<Bits>(source_mask());
+    int const distance = shift < 0 ? -shift : shift;
+    Bits const moved = distance >= static_cast<int>(8 * sizeof(Bits)) ? Bits{0}
+                       : shift < 0                                    ? source << distance
+                                                                      : source >> distance;
+    return static_cast<Integer>(bits_of_offset ^ (moved & all));
   }
 
   /// The bits that are read (the y group) and the bits that change (the z group).
