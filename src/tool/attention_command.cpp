@@ -225,9 +225,9 @@ void explain(AttentionArguments a, AttentionOptions const& o, Machine const& mac
 void run(AttentionOptions const& options) {
   check_machine_options(options.machine, options.explain);
   check_files(options);
-  AttentionProblem p = read_problem(options);
   ProgressBar bar;
   Machine const machine = make_machine(options.machine, bar);
+  AttentionProblem p = read_problem(options, machine.compute_capability());
   check_lines(options.lines, options.json, options.explain, machine);
   if (options.explain) {
     refuse_files_of_a_run({{"--output", options.output}, {"--lse", options.lse}});

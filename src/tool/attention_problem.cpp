@@ -97,8 +97,10 @@ void say_what_follows(std::vector<Said>& extents, Extent const& extent, Extent c
 
 }  // namespace
 
-AttentionProblem read_problem(AttentionOptions o) {
-  std::vector<DType> const types = {DType::f16, DType::bf16, DType::e4m3};
+AttentionProblem read_problem(AttentionOptions o, int compute_capability) {
+  std::vector<DType> types = {DType::f16, DType::bf16};
+  // Who says e4m3 is told on which machines it is computed.
+  if (compute_capability >= 90 || o.dtype == to_string(DType::e4m3)) types.push_back(DType::e4m3);
   std::string const remedy = "--dtype must be " + list_of(types);
   std::optional<DType> type;  // of --dtype, to which files are rounded, else of the first file
   if (o.dtype) type = parse_dtype("--dtype", *o.dtype, types);

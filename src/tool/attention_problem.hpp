@@ -47,7 +47,7 @@ struct AttentionProblem {
   std::vector<Said> extents;     ///< who said them
 };
 
-AttentionProblem read_problem(AttentionOptions o);
+AttentionProblem read_problem(AttentionOptions o, int compute_capability);
 
 /// The arguments with the operands at these addresses; null for a sink and for factors that the
 /// problem does not have.

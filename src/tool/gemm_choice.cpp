@@ -70,17 +70,32 @@ GemmConstraints constraints(GemmOptions const& o) {
   return wanted;
 }
 
+Asked asked_of_choice(GemmOptions const& o) {
+  auto const& c = o.choice;
+  return {{"--kernel", c.kernel},
+          {"--config", text_of(c.configuration)},
+          {"--schedule", c.schedule},
+          {"--tile", c.tile.value_or("")},
+          {"--cluster", c.cluster.value_or("")},
+          {"--split-k", text_of(c.split_k)},
+          {"--raster", c.raster},
+          {"--group", text_of(c.group)},
+          {"--widths", c.widths}};
+}
+
 void require_computed(GemmArguments const& g, GemmOptions const& o, Machine const& machine) {
-  auto const choose = [&](GemmArguments const& arguments) {
+  auto const choose = [&](GemmArguments arguments, GemmConstraints const& wanted) {
     check(arguments, machine.compute_capability());
-    choose_gemm(arguments, machine.properties());
+    // It has the workspace that it needs.
+    arguments.workspace_bytes = std::numeric_limits<std::int64_t>::max();
+    choose_gemm(arguments, machine.properties(), wanted);
   };
   auto const computed = [&](auto const& change) {
-    return [&, change] {
+    return [&, change](bool as_asked) {
       GemmArguments other = g;
       change(other);
       try {
-        choose(other);
+        choose(other, as_asked ? constraints(o) : GemmConstraints{});
         return true;
       } catch (argument_error const&) {
         return false;
@@ -111,7 +126,7 @@ void require_computed(GemmArguments const& g, GemmOptions const& o, Machine cons
                           {"--out-type", o.out_type.value_or("")},
                           {"--scales", o.scales},
                           {"--activation", o.activation == "none" ? "" : o.activation}},
-                         alternatives, [&] { choose(g); });
+                         asked_of_choice(o), alternatives, [&] { choose(g, {}); });
 }
 
 nlohmann::ordered_json describe(GemmArguments const& g, GemmOptions const& o,

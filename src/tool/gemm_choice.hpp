@@ -19,20 +19,13 @@ std::pair<int, int> extents(char const* option, std::string const& text, char co
 /// What the options of the choice ask for. Throws argument_error where that is no choice at all.
 GemmConstraints constraints(GemmOptions const& o);
 
+/// The options of the choice, as they were given.
+Asked asked_of_choice(GemmOptions const& o);
+
 /// choose(constraints of the options), with the options in front of why none answers to them.
 template <class Choose> auto chosen_by(GemmOptions const& o, Choose&& choose) {
-  auto const& c = o.choice;
   GemmConstraints const wanted = constraints(o);
-  return chosen_as_asked({{"--kernel", c.kernel},
-                          {"--config", text_of(c.configuration)},
-                          {"--schedule", c.schedule},
-                          {"--tile", c.tile.value_or("")},
-                          {"--cluster", c.cluster.value_or("")},
-                          {"--split-k", text_of(c.split_k)},
-                          {"--raster", c.raster},
-                          {"--group", text_of(c.group)},
-                          {"--widths", c.widths}},
-                         [&] { return choose(wanted); });
+  return chosen_as_asked(asked_of_choice(o), [&] { return choose(wanted); });
 }
 
 /// Refuses a problem that no kernel of the machine computes, whatever is asked for of the choice.

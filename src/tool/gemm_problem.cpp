@@ -18,11 +18,14 @@ namespace {
 constexpr std::int64_t kDefaultExtent = 256;
 
 /// The types of A and of B.
-std::vector<DType> operand_types(std::string const& scales, bool grouped) {
+std::vector<DType> operand_types(std::string const& scales, bool grouped, int compute_capability) {
   if (scales == "nv") return {DType::e2m1};
   if (scales == "mx" && grouped) return {DType::e4m3, DType::e5m2, DType::e2m1};
   if (scales == "mx") return {DType::e4m3, DType::e5m2, DType::e2m3, DType::e3m2, DType::e2m1};
   if (scales.starts_with("1x128")) return {DType::e4m3, DType::e5m2};
+  // Without scales sm_90's kernel of groups multiplies no fp8.
+  if (compute_capability < 90 || (scales == "none" && compute_capability < 100))
+    return {DType::f16, DType::bf16};
   if (grouped || scales == "none") return {DType::f16, DType::bf16, DType::e4m3, DType::e5m2};
   return {DType::f16, DType::bf16, DType::tf32, DType::e4m3, DType::e5m2};
 }
@@ -65,20 +68,27 @@ void check_types(GemmArguments types, std::vector<Said> const& all, Machine cons
 }  // namespace
 
 DType parse_operand_type(char const* option, std::string const& name, std::string const& scales,
-                         bool grouped) {
+                         bool grouped, int compute_capability) {
   std::string would_do;  // of --scales, where it is left out
   for (char const* const with : {"mx", "nv"})
-    for (DType const type : operand_types(with, grouped))
+    for (DType const type : operand_types(with, grouped, compute_capability))
       if (bits(type) < 8 && name == to_string(type))
         would_do += (would_do.empty() ? "" : " or ") + std::string(with);
   if (scales.empty() && !would_do.empty())
-    throw argument_error(fmt::format("{} is {} and --scales is left out; of {} it must be {}.",
-                                     option, name, name, would_do));
+    throw argument_error(
+        fmt::format("{} is {} and --scales is left out; of {} it must be {}{}.", option, name, name,
+                    would_do, compute_capability == 100 ? "" : ", and the machine an sm_100"));
+  // One that another machine multiplies is refused as that, by the library.
+  std::vector<DType> const all = operand_types(scales, grouped, /*compute_capability=*/100),
+                           here = operand_types(scales, grouped, compute_capability);
+  for (DType const type : all)
+    if (name == to_string(type)) return type;
   std::string where;
-  if (!scales.empty()) where = "--scales " + scales;
-  if (grouped) where += where.empty() ? "--groups" : " and --groups";
-  return parse_dtype(option, name, operand_types(scales, grouped),
-                     where.empty() ? "" : "with " + where + " ");
+  if (!scales.empty()) where = "with --scales " + scales;
+  if (grouped) where += where.empty() ? "with --groups" : " and --groups";
+  if (here.size() < all.size())
+    where += fmt::format("{}on an sm_{}", where.empty() ? "" : " ", compute_capability);
+  return parse_dtype(option, name, here, where.empty() ? "" : where + " ");
 }
 
 DType default_scaled_type(std::string const& scales) {
@@ -110,8 +120,12 @@ GemmProblem read_problem(GemmOptions o, Machine const& machine) {
   if (scaled)
     check_types({.in = default_scaled_type(o.scales), .block_scale = block_scale}, said_of_types,
                 machine);
-  if (o.dtype) in = parse_operand_type("--dtype", *o.dtype, o.scales, /*grouped=*/false);
-  if (o.dtype_b) in_b = parse_operand_type("--in-b", *o.dtype_b, o.scales, /*grouped=*/false);
+  if (o.dtype)
+    in = parse_operand_type("--dtype", *o.dtype, o.scales, /*grouped=*/false,
+                            machine.compute_capability());
+  if (o.dtype_b)
+    in_b = parse_operand_type("--in-b", *o.dtype_b, o.scales, /*grouped=*/false,
+                              machine.compute_capability());
   if (o.out_type)
     out = parse_dtype("--out-type", *o.out_type, {DType::f16, DType::bf16, DType::f32});
   if (scaled && !in) in = default_scaled_type(o.scales);
@@ -125,7 +139,8 @@ GemmProblem read_problem(GemmOptions o, Machine const& machine) {
   auto const matrices = [&](char const* option, std::string const& file, std::optional<DType> type,
                             Extent& rows, Extent& columns) {
     // Beside an fp8 A, which --dtype need not say, B alone has a type to be said.
-    std::vector<DType> const types = operand_types(o.scales, /*grouped=*/false);
+    std::vector<DType> const types =
+        operand_types(o.scales, /*grouped=*/false, machine.compute_capability());
     std::string const remedy =
         in && bits(*in) == 8 ? "--in-b must be e4m3 or e5m2" : "--dtype must be " + list_of(types);
     Operand operand = read_operand(option, file, type, 2, 3, remedy);

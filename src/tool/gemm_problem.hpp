@@ -41,10 +41,10 @@ struct GemmOptions {
 /// Adds the options to the command, with its help.
 void add_gemm_options(Command const& command, GemmOptions& o);
 
-/// Of A or B, as --scales (empty where it is left out) and --groups let it be. Throws
+/// Of A or B, as --scales (empty where it is left out), --groups and the machine let it be. Throws
 /// argument_error that begins with the option.
 DType parse_operand_type(char const* option, std::string const& name, std::string const& scales,
-                         bool grouped);
+                         bool grouped, int compute_capability);
 /// --scales nv and --scales mx have A in these types where nothing is said.
 DType default_scaled_type(std::string const& scales);
 

@@ -61,8 +61,8 @@ GroupedGemmArguments arguments_of(GroupedGemmCommand const& c, std::vector<int> 
   GroupedGemmArguments g{.grouping = grouping_of(c)};
   put_scales(g, c, compute_capability);
   bool const grouped = c.sizes.has_value();
-  if (c.in) g.in = parse_operand_type("--dtype", *c.in, c.scales, grouped);
-  if (c.in_b) g.in_b = parse_operand_type("--in-b", *c.in_b, c.scales, grouped);
+  if (c.in) g.in = parse_operand_type("--dtype", *c.in, c.scales, grouped, compute_capability);
+  if (c.in_b) g.in_b = parse_operand_type("--in-b", *c.in_b, c.scales, grouped, compute_capability);
   if (c.out) g.out = parse_dtype("--out-type", *c.out, {DType::f16, DType::bf16, DType::f32});
   auto const extent = [](std::int64_t said) { return said == 0 ? kDefaultExtent : said; };
   g.m = extent(c.m), g.n = extent(c.n), g.k = extent(c.k);
@@ -231,20 +231,20 @@ void check_machine(GroupedGemmCommand const& c, Machine const& machine) {
   named_as_said(all_said(c, machine), [&] { check(g, machine.compute_capability()); });
 }
 
-/// Checks what the command asks for and chooses a configuration for the device, whatever is asked
-/// for of the choice. Throws argument_error.
+/// Checks what the command asks for and chooses a configuration for the device: with `as_asked` one
+/// that the options of the choice leave. Throws argument_error.
 void choose(GroupedGemmCommand const& c, std::vector<int> const& sizes,
-            DeviceProperties const& device) {
+            DeviceProperties const& device, bool as_asked) {
   GroupedGemmArguments const g =
       with_addresses(launched(arguments_of(c, sizes, device.compute_capability)), c, anywhere());
   check(g, device.compute_capability);
-  choose_grouped_gemm(g, device);
+  choose_grouped_gemm(g, device, as_asked ? constraints(c) : GroupedGemmConstraints{});
 }
 
 bool is_computed(GroupedGemmCommand const& c, std::vector<int> const& sizes,
-                 DeviceProperties const& device) {
+                 DeviceProperties const& device, bool as_asked = false) {
   try {
-    choose(c, sizes, device);
+    choose(c, sizes, device, as_asked);
     return true;
   } catch (argument_error const&) {
     return false;
@@ -278,8 +278,9 @@ void require_computed(GroupedGemmCommand const& given, GroupedGemmCommand const&
   auto const add = [&](char const* option, char const* value, auto&& change) {
     GroupedGemmCommand other = c;
     change(other);
-    alternatives.push_back(
-        {option, value, [=, &sizes, &device] { return is_computed(other, sizes, device); }});
+    alternatives.push_back({option, value, [=, &sizes, &device](bool as_asked) {
+                              return is_computed(other, sizes, device, as_asked);
+                            }});
   };
   constexpr char const* kOperandTypes[] = {"bf16", "f16", "e4m3", "e5m2", "e2m1"};
   for (char const* const type : kOutputTypes)
@@ -295,7 +296,8 @@ void require_computed(GroupedGemmCommand const& given, GroupedGemmCommand const&
                           {"--out-type", given.out.value_or("")},
                           {"--scales", c.scales},
                           {"--grouping", c.grouping}},
-                         alternatives, [&] { choose(c, sizes, device); });
+                         c.asked, alternatives,
+                         [&] { choose(c, sizes, device, /*as_asked=*/false); });
 }
 
 nlohmann::ordered_json describe(GroupedGemmArguments const& given, std::vector<int> const& sizes,

@@ -20,23 +20,39 @@ std::string to_string(Asked const& asked) {
   return text;
 }
 
-void require_computed(Asked const& given, std::vector<Alternative> const& alternatives,
+namespace {
+
+/// "--out-type must be bf16 or f32, or --dtype f16"; empty where no alternative is computed.
+std::string computed_alternatives(std::vector<Alternative> const& alternatives, bool as_asked) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> options;
+  for (auto const& [option, value, computed] : alternatives) {
+    if (!computed(as_asked)) continue;
+    if (options.empty() || options.back().first != option) options.push_back({option, {}});
+    options.back().second.push_back(value);
+  }
+  std::string all;
+  for (auto const& [option, values] : options)
+    all += all.empty() ? fmt::format("{} must be {}", option, list_of(values))
+                       : fmt::format(", or {} {}", option, list_of(values));
+  return all;
+}
+
+}  // namespace
+
+void require_computed(Asked const& given, Asked const& asked,
+                      std::vector<Alternative> const& alternatives,
                       std::function<void()> const& refuse) {
   try {
     refuse();
   } catch (argument_error const& error) {
-    std::vector<std::pair<std::string, std::vector<std::string>>> options;
-    for (auto const& [option, value, computed] : alternatives) {
-      if (!computed()) continue;
-      if (options.empty() || options.back().first != option) options.push_back({option, {}});
-      options.back().second.push_back(value);
-    }
-    std::string remedy;
-    for (auto const& [option, values] : options)
-      remedy += fmt::format("{} {}{} {}", remedy.empty() ? "" : ", or", option,
-                            remedy.empty() ? " must be" : "", list_of(values));
-    remedy =
-        remedy.empty() ? "`tegula info` lists what there is" : "With the other options" + remedy;
+    std::string remedy = "`tegula info` lists what there is";
+    std::string const choice = to_string(asked);
+    if (std::string const with = computed_alternatives(alternatives, true); !with.empty())
+      remedy = "With the other options " + with;
+    else if (std::string const without =
+                 choice.empty() ? "" : computed_alternatives(alternatives, false);
+             !without.empty())
+      remedy = fmt::format("Without {} {}", choice, without);
     std::string const said = to_string(given);
     throw argument_error(
         fmt::format("{}{}{} {}.", said, said.empty() ? "" : ": ", error.what(), remedy));

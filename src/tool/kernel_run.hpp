@@ -233,16 +233,19 @@ std::string to_string(Asked const& asked);
 inline std::string text_of(std::optional<int> const& number) {
   return number ? std::to_string(*number) : "";
 }
-/// What else an option could be, and whether the problem would then be computed.
+/// What else an option could be, and whether the problem would then be computed: by a configuration
+/// that the options of the choice leave (`as_asked`), or by any.
 struct Alternative {
   char const* option;
   std::string value;
-  std::function<bool()> computed;
+  std::function<bool(bool as_asked)> computed;
 };
 /// Throws argument_error where refuse() does, which says that no kernel computes the problem: with
-/// the options that were `given` in front of that, and those of the alternatives that would be
-/// computed behind it.
-void require_computed(Asked const& given, std::vector<Alternative> const& alternatives,
+/// the options that were `given` in front of that, and behind it those of the alternatives that
+/// would be computed; where none would with the options of the choice, `asked`, those that would
+/// be without them.
+void require_computed(Asked const& given, Asked const& asked,
+                      std::vector<Alternative> const& alternatives,
                       std::function<void()> const& refuse);
 
 /// choose(), with the options in front of its argument_error.

@@ -153,7 +153,15 @@ TEST(KernelCommands, AnswerBadInputWithASentence) {
   expect_refused("gemm --scales 1x128,128x128 --in e2m1",
                  "--dtype is 'e2m1'; with --scales 1x128,128x128 it must be e4m3 or e5m2.");
   expect_refused("gemm --scales none --in e2m1",
+                 "--dtype is 'e2m1'; with --scales none on an sm_90 it must be f16 or bf16.");
+  expect_refused("gemm --scales none --in e2m1 --arch sm100",
                  "--dtype is 'e2m1'; with --scales none it must be f16, bf16, e4m3 or e5m2.");
+  expect_refused("gemm --groups 64 --n 64 --k 64 --in tf32 --scales none",
+                 "with --scales none and --groups on an sm_90 it must be f16 or bf16.");
+  expect_refused("gemm --dtype f32 --arch sm80",
+                 "--dtype is 'f32'; on an sm_80 it must be f16 or bf16.");
+  expect_refused("attention --dtype tf32 --arch sm80",
+                 "--dtype is 'tf32'; it must be f16 or bf16.");
   expect_refused("gemm --groups 5 --in-b e2m3",
                  "--in-b is 'e2m3'; with --groups it must be f16, bf16, e4m3 or e5m2.");
   // The machine comes before what would have to be mended on another one.
@@ -179,7 +187,8 @@ TEST(KernelCommands, AnswerBadInputWithASentence) {
                  "--out-type f16: gemm: no configuration of this build computes this problem");
   expect_refused("gemm --scales mx --in e2m3 --out f32 --k 128 --arch sm100",
                  "--dtype e2m3 --out-type f32 --scales mx: gemm: no configuration computes this");
-  expect_refused("gemm --groups 3 --in e2m1", "--scales is left out; of e2m1 it must be mx or nv");
+  expect_refused("gemm --groups 3 --in e2m1",
+                 "--scales is left out; of e2m1 it must be mx or nv, and the machine an sm_100.");
   run_json("gemm --scales nv --groups 3 --n 64 --k 64 --arch sm100 --in e2m1");
   expect_refused("gemm --scales mx --groups 3,4 --arch sm100", "must be a multiple of 128");
   expect_refused("gemm --scales mx --groups 32,32 --grouping k --arch sm100",
