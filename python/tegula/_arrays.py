@@ -119,7 +119,7 @@ def integers(operation: str, name: str, array: Any) -> Operand:
         raise ArgumentError(f"{operation}: {name} is of {what}; a NumPy array of int32 is needed.")
     if isinstance(array, np.ma.MaskedArray):
         raise ArgumentError(f"{operation}: {name} is a masked array, and masks are not looked at: use .filled().")
-    if not all(stride >= 0 and stride % 4 == 0 for stride in array.strides):
+    if any(extent > 1 and (stride < 0 or stride % 4) for extent, stride in zip(array.shape, array.strides)):
         raise ArgumentError(f"{operation}: {name} has strides of {array.strides} bytes: use {_COPYING.format(name)}.")
     strides = normalised(array.shape, [stride // 4 for stride in array.strides])
     return Operand(name, "i32", array.ctypes.data, array.shape, strides, _COPYING)

@@ -27,6 +27,8 @@ _LATENT = 576  # the head dimension of latent attention, whose values are column
 # Rows of the heads that share keys, above which the keys of a tile are never computed in parts.
 _FEW_ROWS = 128
 _MOST_SPLITS = 1024  # as the library has it
+_MOST_EXTENT = 2**30 - 1024  # likewise
+_MOST_TILES = 2**31 - 1  # of 64 queries of a head
 
 
 class Options(NamedTuple):
@@ -53,6 +55,8 @@ def _check_tokens(operand: Operand) -> None:
         )
     if 0 in shape:
         raise ArgumentError(f"attention: {name} has the shape {shape}; an empty problem has no result.")
+    if max(shape) > _MOST_EXTENT:
+        raise ArgumentError(f"attention: {name} has the shape {shape}; an axis has at most {_MOST_EXTENT} elements.")
     if operand.strides[-1] != 1:
         raise ArgumentError(
             f"attention: {name} has a stride of {operand.strides[-1]} elements along the head dimension, which must be "
@@ -182,9 +186,6 @@ class Attention:
         a.dtype, a.causal, a.out = CODES[q.type], int(options.causal), CODES[self.out_type]
         a.q, a.k, a.v = q.address, k.address, v.address
         a.q_stride, a.k_stride, a.v_stride = _strides(q), _strides(k), _strides(v)
-        # Columns of K, whose strides of axes of one element are K's.
-        if a.head_dim == _LATENT and v.address == k.address and v.strides[-3] == k.strides[-3]:
-            a.v_stride = a.k_stride
         if options.scale is not None:
             a.scale = ctypes.pointer(c_float(real("attention", "scale", options.scale, "between 2^-126 and 2^126")))
         a.window_left, a.window_right = _window(options.window)
@@ -250,12 +251,22 @@ class Attention:
             if 0 in table.shape:
                 raise ArgumentError(f"attention: page_table has the shape {table.shape}; a sequence has at least one page.")
             room *= table.shape[1]
+        # No sequence is longer than all tokens are.
         a.seq_q = _count("max_seqlen_q", options.max_seqlen_q, q.shape[-3])
+        a.seq_q = min(a.seq_q, q.shape[-3]) if packed_q else a.seq_q
         a.seq_k = _count("max_seqlen_k", options.max_seqlen_k, room)
+        a.seq_k = min(a.seq_k, room) if packed_k else a.seq_k
         if not packed_q and a.seq_q != q.shape[-3]:
             raise ArgumentError(f"attention: max_seqlen_q is {a.seq_q}, and q has {q.shape[-3]} tokens; it is for cu_seqlens_q.")
         if not packed_k and a.seq_k > room:
             raise ArgumentError(f"attention: max_seqlen_k is {a.seq_k}; it must be at most {room}, the keys that there is room for.")
+        if a.seq_k > _MOST_EXTENT:
+            raise ArgumentError(f"attention: page_table has room for {a.seq_k} keys of a sequence; max_seqlen_k must be given, at most {_MOST_EXTENT}.")
+        if batch * a.heads * -(-a.seq_q // 64) > _MOST_TILES:
+            raise ArgumentError(
+                f"attention: {batch} sequences of up to {a.seq_q} queries with {a.heads} heads are more than {_MOST_TILES} tiles of 64 "
+                f"queries; {'max_seqlen_q must say how many queries the longest has' if packed_q else 'they must be at most so many'}."
+            )
         self.shape = (*q.shape[:-1], v.shape[-1])
         of_batch = (batch,) if len(q.shape) == 4 else ()
         self.lse_shape = (*of_batch, q.shape[-2], q.shape[-3])
@@ -299,6 +310,7 @@ class Attention:
         new = given["k_new"]
         a.new_dtype = CODES[new.type]
         a.seq_new = _count("max_seqlen_new", options.max_seqlen_new, new.shape[-3])
+        a.seq_new = min(a.seq_new, new.shape[-3]) if packed else a.seq_new
         if not packed and a.seq_new != new.shape[-3]:
             raise ArgumentError(f"attention: max_seqlen_new is {a.seq_new}, and k_new has {new.shape[-3]} tokens; it is for cu_seqlens_new.")
         if packed:
@@ -382,7 +394,8 @@ class Attention:
             else:
                 self._check_values(factor, "every factor must be finite", np.isfinite)
             setattr(a, name, factor.address)
-            strides[name] = factor.strides if len(factor.shape) == 2 else (0, 0)
+            of_axes = zip(factor.shape, factor.strides) if len(factor.shape) == 2 else ()
+            strides[name] = tuple(stride if extent > 1 else 0 for extent, stride in of_axes) or (0, 0)
         if len(set(strides.values())) > 1:  # and the library has one pair of them
             if for_each is None:
                 raise ArgumentError(f"attention: the strides are {strides}; all descales must have the same.")

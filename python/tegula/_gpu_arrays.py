@@ -173,7 +173,7 @@ def _by_interface(operation: str, name: str, array: Any, said: Said) -> GpuOpera
     raw = 8 * size if typestr[1] == "u" else 0
     own = "i32" if said.type == "i32" and typestr == "<i4" else _BY_TYPESTR.get(typestr)
     dtype = _said_type(operation, name, own, typestr, raw, said)
-    if any(stride % size for stride in strides):
+    if any(extent > 1 and stride % size for extent, stride in zip(shape, strides)):
         raise ArgumentError(f"{operation}: {name} has strides of {tuple(strides)} bytes; they must be whole elements of {size}.")
     elements = normalised(shape, [stride // size for stride in strides])
     operand = Operand(name, dtype, address, shape, elements, "a contiguous copy of {}")

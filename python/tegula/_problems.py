@@ -25,6 +25,7 @@ _F32_TINY = 2.0**-149
 _NUMPY = {"f16": "f2", "bf16": "u2", "f32": "f4", "tf32": "f4", "i32": "i4"}  # what has the size of an element; others have a byte
 # Solutions that NumPy tries before it gives up; of strides of tensors, even those of packed buffers, the first ones tell.
 _MOST_WORK: Any = 1 << 20  # NumPy's stubs know -1 and 0
+_TMA_UNIT = 8  # elements of 16 bits in the 16 bytes that TMA counts in
 
 
 class Operand(NamedTuple):
@@ -65,11 +66,16 @@ def normalised(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, ...]:
     return tuple(reversed(result))
 
 
+def is_contiguous(operand: Operand, axis: int) -> bool:
+    """Whether the elements along an axis lie one behind the other: one alone does, whatever its stride."""
+    return operand.shape[axis] == 1 or operand.strides[axis] == 1
+
+
 def row_distance(operand: Operand, axis: int = -1) -> int | None:
     """The distance of a matrix's rows, which lie along the axis -1 or -2. None where they are not contiguous, or overlap."""
     length, across = operand.shape[axis], -3 - axis
     distance = operand.strides[across] if operand.shape[across] > 1 else length
-    return distance if operand.strides[axis] == 1 and distance >= length else None
+    return distance if is_contiguous(operand, axis) and distance >= length else None
 
 
 def rows_of(operation: str, operand: Operand, contiguous: str, axis: int = -1) -> int:
@@ -77,7 +83,7 @@ def rows_of(operation: str, operand: Operand, contiguous: str, axis: int = -1) -
     distance = row_distance(operand, axis)
     if distance is None:
         must = f"{contiguous} must be contiguous"
-        if operand.strides[axis] == 1:
+        if is_contiguous(operand, axis):
             must = f"its {'rows' if axis == -1 else 'columns'} of {operand.shape[axis]} must not overlap"
         raise ArgumentError(f"{operation}: {operand.name} has strides of {operand.strides} elements, and {must}: {operand.remedy(axis)}.")
     return distance
@@ -159,27 +165,33 @@ class _Matrix(NamedTuple):
     columns_contiguous: bool
 
 
-def _matrix(operand: Operand, batch: int) -> _Matrix:
+def _matrix(operand: Operand, batch: int, along: int = -1) -> _Matrix:
+    """`along`: the axis that is to be contiguous where both are, as of one row or one column."""
     name, shape, strides = operand.name, operand.shape, operand.strides
     if len(shape) not in (2, 3):
         raise ArgumentError(f"gemm: {name} has the shape {shape}; (rows, columns) or (batch, rows, columns) is needed.")
     if 0 in shape:
         raise ArgumentError(f"gemm: {name} has the shape {shape}; an empty problem has no result.")
     rows, columns = shape[-2:]
-    of_rows, of_columns = row_distance(operand), row_distance(operand, -2)
-    ld = of_columns if of_rows is None else of_rows
+    distances = {axis: row_distance(operand, axis) for axis in (along, -3 - along)}
+    axis = next((axis for axis, distance in distances.items() if distance is not None), along)
+    ld = distances[axis]
     if ld is None:
         raise ArgumentError(
             f"gemm: {name} has strides of {strides[-2]} and {strides[-1]} elements, and neither its rows nor its columns are "
             f"contiguous and apart: {operand.remedy()}."
         )
     batch_stride = strides[0] if len(shape) == 3 and shape[0] == batch and batch > 1 else 0
-    return _Matrix(rows, columns, ld, batch_stride, of_rows is not None)
+    return _Matrix(rows, columns, ld, batch_stride, axis == -1)
 
 
 def _along_k(operand: Operand, batch: int, columns: bool) -> _Matrix:
     """A, whose columns are along k, or B, whose rows are; packed elements are counted singly."""
-    matrix = _matrix(operand, batch)
+    along, across = (-1, -2) if columns else (-2, -1)
+    matrix = _matrix(operand, batch, along)
+    # Of 16 bits the other index may be contiguous, too; where both are, TMA may reach the lines along one of them alone.
+    if operand.type in ("f16", "bf16") and operand.shape[across] > 1 and matrix.ld % _TMA_UNIT:
+        matrix = _matrix(operand, batch, across)
     if operand.type not in PACKED:
         return matrix
     if matrix.columns_contiguous != columns:

@@ -65,6 +65,12 @@ def test_packed_sequences(rng: np.random.Generator, causal: bool) -> None:
     assert not o[cu_q[-1] :].any()
     bounded, _ = tegula.attention(q, k, v, **options, max_seqlen_q=70, max_seqlen_k=70)
     np.testing.assert_array_equal(bounded.astype(np.float32)[: cu_q[-1]], o.astype(np.float32)[: cu_q[-1]])
+    # A bound beyond all tokens says no more than they do.
+    for most in (2**30, 2**31 - 1):
+        loose = tegula.attention(q, k, v, **options, max_seqlen_q=most, max_seqlen_k=most)[0]
+        np.testing.assert_array_equal(loose.astype(np.float32)[: cu_q[-1]], o.astype(np.float32)[: cu_q[-1]])
+    with pytest.raises(ArgumentError, match=r"max_seqlen_q is 2147483648; it must be from 1 to 2\^31 - 1"):
+        tegula.attention(q, k, v, **options, max_seqlen_q=2**31)
     out = np.full_like(o, 7)
     tegula.attention(q, k, v, **options, out=out)
     assert np.all(out[cu_q[-1] :] == 7)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, cast
 
 import numpy as np
@@ -54,6 +55,52 @@ def test_gemm_without_contiguous_rows(rng: np.random.Generator) -> None:
     hold(d, *exact_gemm(a, b), 32)
     assert np.shares_memory(d, out)
     assert np.all(out[:, :8] == 7) and np.all(out[:, 32:] == 7)
+
+
+@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, np.float32, ml_dtypes.float8_e4m3fn])
+def test_gemm_of_one(rng: np.random.Generator, dtype: Any) -> None:
+    """The stride of an axis of one element may be anything: of a row, a column and a matrix of a batch."""
+    by_tma_alone = dtype is not ml_dtypes.bfloat16
+    of_result = np.float32 if dtype is np.float32 else ml_dtypes.bfloat16
+    for m, n, k in itertools.product((1, 5), (1, 40), (1, 100)):
+        if by_tma_alone:  # whose rows, where there are several, begin at multiples of 16 bytes
+            k, n = (96 if k > 1 and max(m, n) > 1 else k), min(n, 32)
+        wide_a, wide_w = (values(rng, (rows, 128), ml_dtypes.bfloat16).astype(dtype) for rows in (m, n))
+        exact = exact_gemm(wide_a[:, :k], wide_w[:, :k].T)
+        for a, w in ((wide_a[:, :k], wide_w[:, :k]), (odd(wide_a[:, :k]), odd(wide_w[:, :k]))):
+            out = np.zeros((m, 64), of_result)[:, :n]
+            for result in (out, odd(out)):
+                out[:] = 0
+                tegula.gemm(a, w.T, out=result)
+                hold(out, *exact, k)
+            batch = np.zeros((1, m, 64), of_result)[..., :n]
+            hold(tegula.gemm(odd(a[None]), odd(w.T[None]), out=batch)[0], *exact, k)
+    if not by_tma_alone:  # and of columns that are contiguous
+        a, b, c = values(rng, (7, 1), dtype), values(rng, (1, 9), dtype), values(rng, (1, 9), dtype)
+        hold(tegula.gemm(a, b), *exact_gemm(a, b), 1)
+        hold(tegula.gemm(np.asfortranarray(a), odd(b)), *exact_gemm(a, b), 1)
+        product, magnitude = exact_gemm(a[:1], b)
+        hold(tegula.gemm(odd(a[:1]), b, c=odd(c)), product + c.astype(np.float64), magnitude + np.abs(c.astype(np.float64)), 1)
+
+
+def odd(x: np.ndarray) -> np.ndarray:
+    """The same memory, with strides of axes of one element that no array has of itself."""
+    strides = tuple(stride if extent > 1 else -3 * x.itemsize - 1 for extent, stride in zip(x.shape, x.strides))
+    return np.lib.stride_tricks.as_strided(x, x.shape, strides)
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1), (1, 5, 1), (1, 1, 3), (2, 1, 1)])
+def test_attention_of_one(rng: np.random.Generator, shape: tuple[int, int, int]) -> None:
+    q, k, v = (values(rng, (*shape, 64), np.float16) for _ in range(3))
+    o = tegula.attention(q, k, v)
+    result = np.zeros_like(o)
+    assert np.array_equal(tegula.attention(odd(q), odd(k), odd(v), out=odd(result)), o) and np.array_equal(result, o)
+
+
+def test_latent_attention_of_one_key(rng: np.random.Generator) -> None:
+    q, k = values(rng, (2, 1, 4, 576), ml_dtypes.bfloat16), values(rng, (2, 1, 1, 576), ml_dtypes.bfloat16)
+    o = tegula.attention(q, k, k[..., :512])
+    assert np.array_equal(o, np.broadcast_to(k[..., :512], o.shape))
 
 
 def test_gemm_batches(rng: np.random.Generator) -> None:

@@ -17,6 +17,21 @@ template <class T, class Default> void fill_in(std::optional<T>& value, Default 
   if (!value) value = otherwise;
 }
 
+/// Left out, or of an axis of one element: no step is taken along it, so what is said of it does
+/// not count.
+template <class T>
+void fill_in_stride(std::optional<T>& stride, std::int64_t extent, T const& otherwise) {
+  if (!stride || extent == 1) stride = otherwise;
+}
+
+void fill_in_tokens(std::optional<TokenStrides>& strides, TokenExtents const& tokens,
+                    std::int64_t heads, TokenStrides const& otherwise) {
+  fill_in(strides, otherwise);
+  if (tokens.batch == 1) strides->batch = otherwise.batch;
+  if (tokens.seq == 1) strides->seq = otherwise.seq;
+  if (heads == 1) strides->head = otherwise.head;
+}
+
 }  // namespace
 
 std::string to_string(AttentionArguments const& arguments) {
@@ -66,22 +81,30 @@ AttentionArguments with_defaults(AttentionArguments const& arguments) {
   AttentionArguments a = arguments;
   fill_in(a.kv_heads, a.heads);
   fill_in(a.seq_k, a.seq_q);
-  std::int64_t const queries = query_extents(a).seq, keys = key_extents(a).seq;
-  fill_in(a.q_stride, contiguous_tokens(queries, a.heads, a.head_dim));
-  fill_in(a.k_stride, contiguous_tokens(keys, *a.kv_heads, a.head_dim));
-  fill_in(a.v_stride, a.head_dim_v && *a.head_dim_v != a.head_dim && !is_latent(a)
-                          ? contiguous_tokens(keys, *a.kv_heads, *a.head_dim_v)
-                          : *a.k_stride);
+  TokenExtents const queries = query_extents(a), keys = key_extents(a);
+  std::int64_t const kv_heads = *a.kv_heads;
+  fill_in_tokens(a.q_stride, queries, a.heads, contiguous_tokens(queries.seq, a.heads, a.head_dim));
+  fill_in_tokens(a.k_stride, keys, kv_heads, contiguous_tokens(keys.seq, kv_heads, a.head_dim));
+  fill_in_tokens(a.v_stride, keys, kv_heads,
+                 a.head_dim_v && *a.head_dim_v != a.head_dim && !is_latent(a)
+                     ? contiguous_tokens(keys.seq, kv_heads, *a.head_dim_v)
+                     : *a.k_stride);
   fill_in(a.head_dim_v, a.head_dim);
-  fill_in(a.o_stride, contiguous_tokens(queries, a.heads, *a.head_dim_v));
-  std::int64_t const new_keys = new_key_extents(a).seq;
+  fill_in_tokens(a.o_stride, queries, a.heads,
+                 contiguous_tokens(queries.seq, a.heads, *a.head_dim_v));
+  TokenExtents const new_keys = new_key_extents(a);
   fill_in(a.new_dtype, a.dtype);
-  fill_in(a.k_new_stride, contiguous_tokens(new_keys, *a.kv_heads, a.head_dim));
-  fill_in(a.v_new_stride, contiguous_tokens(new_keys, *a.kv_heads, *a.head_dim_v));
-  fill_in(a.page_table_stride, a.page_size < 1 ? 0 : (*a.seq_k - 1) / a.page_size + 1);
+  fill_in_tokens(a.k_new_stride, new_keys, kv_heads,
+                 contiguous_tokens(new_keys.seq, kv_heads, a.head_dim));
+  fill_in_tokens(a.v_new_stride, new_keys, kv_heads,
+                 contiguous_tokens(new_keys.seq, kv_heads, *a.head_dim_v));
+  fill_in_stride(a.page_table_stride, a.batch,
+                 a.page_size < 1 ? 0 : (*a.seq_k - 1) / a.page_size + 1);
   fill_in(a.scale, 1.0f / std::sqrt(static_cast<float>(a.head_dim)));
   fill_in(a.out, default_output(a.dtype));
-  fill_in(a.descale_stride, DescaleStrides{*a.kv_heads, 1});
+  fill_in(a.descale_stride, DescaleStrides{kv_heads, 1});
+  if (a.batch == 1) a.descale_stride->batch = 0;
+  if (kv_heads == 1) a.descale_stride->head = 0;
   if (a.dtype == DType::e4m3) fill_in(a.precise, true);
   return a;
 }
@@ -92,14 +115,15 @@ GemmArguments with_defaults(GemmArguments const& arguments) {
   fill_in(g.in_b, g.in);
   if (g.block_scale.block == 0) g.block_scale = {};
   fill_in(g.out, default_output(g.in));
-  fill_in(g.lda, a_k ? g.k : g.m);
-  fill_in(g.ldb, b_k ? g.k : g.n);
-  fill_in(g.ldc, g.n);
-  fill_in(g.ldd, g.n);
-  fill_in(g.a_batch_stride, contiguous_batch(a_k ? g.m : g.k, *g.lda));
-  fill_in(g.b_batch_stride, contiguous_batch(b_k ? g.n : g.k, *g.ldb));
-  fill_in(g.c_batch_stride, contiguous_batch(g.m, *g.ldc));
-  fill_in(g.d_batch_stride, contiguous_batch(g.m, *g.ldd));
+  std::int64_t const rows_a = a_k ? g.m : g.k, rows_b = b_k ? g.n : g.k;
+  fill_in_stride(g.lda, rows_a, a_k ? g.k : g.m);
+  fill_in_stride(g.ldb, rows_b, b_k ? g.k : g.n);
+  fill_in_stride(g.ldc, g.m, g.n);
+  fill_in_stride(g.ldd, g.m, g.n);
+  fill_in_stride(g.a_batch_stride, g.batch, contiguous_batch(rows_a, *g.lda));
+  fill_in_stride(g.b_batch_stride, g.batch, contiguous_batch(rows_b, *g.ldb));
+  fill_in_stride(g.c_batch_stride, g.batch, contiguous_batch(g.m, *g.ldc));
+  fill_in_stride(g.d_batch_stride, g.batch, contiguous_batch(g.m, *g.ldd));
   return g;
 }
 

@@ -220,10 +220,31 @@ class AttentionChecker : Checker {
       if (value != 0 && pointer == nullptr)
         refuse_argument("attention: {} is {} and {} is a null pointer; it must be 0 without one.",
                         name, value, of);
+    without_new_keys();
     workspace(a_.workspace, a_.workspace_bytes);
     if (a_.splits && (*a_.splits < 1 || *a_.splits > kMostSplits))
       refuse_argument("attention: splits is {}; it must be between 1 and {}, or left out.",
                       *a_.splits, kMostSplits);
+  }
+
+  /// What is about new keys, without new keys.
+  void without_new_keys() const {
+    if (appends()) return;
+    for (auto const& [name, pointer] : {std::pair<char const*, void const*>("v_new", a_.v_new),
+                                        {"cu_seqlens_new", a_.cu_seqlens_new}})
+      if (pointer != nullptr)
+        refuse_argument(
+            "attention: {} is given and k_new is a null pointer; both must be given for keys to be "
+            "appended, or neither.",
+            name);
+    if (a_.seq_new != 0)
+      refuse_argument(
+          "attention: seq_new is {} and k_new is a null pointer; it must be 0 without one.",
+          a_.seq_new);
+    if (*a_.new_dtype != a_.dtype)
+      refuse_argument(
+          "attention: new_dtype is {} and k_new is a null pointer; it must be left out without one.",
+          name_of(*a_.new_dtype));
   }
 
   void pages() const {
@@ -342,10 +363,7 @@ class AttentionChecker : Checker {
     return all;
   }
 
-  bool appends() const {
-    return a_.k_new != nullptr || a_.v_new != nullptr || a_.cu_seqlens_new != nullptr ||
-           a_.seq_new != 0;
-  }
+  bool appends() const { return a_.k_new != nullptr; }
 
   /// New keys, where they are given, and the cache that they are appended to.
   void appended() const {

@@ -67,7 +67,8 @@ class GroupedGemmChecker : Checker {
     pointers();
     operand("a", *g_.lda, rows_of_a(g_), g_.in);
     operand("b", *g_.ldb, g_.n, *g_.in_b);
-    if (has_many_b(g_.grouping)) whole("b_group_stride", *g_.b_group_stride, bits(*g_.in_b));
+    if (has_many_b(g_.grouping) && g_.groups > 1)
+      whole("b_group_stride", *g_.b_group_stride, bits(*g_.in_b));
     if (scaled()) scale_rows("scale_a_stride", *g_.scale_a_stride, rows_of_a(g_));
     if (g_.scales == Scales::rows_by_rows) scale_rows("scale_b_stride", *g_.scale_b_stride, g_.n);
     output("d", *g_.ldd, *g_.d_group_stride);
@@ -301,6 +302,13 @@ template <class T, class Default> void fill_in(std::optional<T>& value, Default 
   if (!value) value = otherwise;
 }
 
+/// Left out, or of an axis of one element: no step is taken along it, so what is said of it does
+/// not count.
+void fill_in_stride(std::optional<std::int64_t>& stride, std::int64_t extent,
+                    std::int64_t otherwise) {
+  if (!stride || extent == 1) stride = otherwise;
+}
+
 }  // namespace
 
 GroupedGemmArguments with_defaults(GroupedGemmArguments const& arguments) {
@@ -311,15 +319,22 @@ GroupedGemmArguments with_defaults(GroupedGemmArguments const& arguments) {
   fill_in(g.scales, !fp8 || g.block_scale.block != 0 ? Scales::none
                     : g.grouping == Grouping::k      ? Scales::rows_by_rows
                                                      : Scales::rows_by_blocks);
-  fill_in(g.lda, g.k);
-  fill_in(g.ldb, g.k);
-  fill_in(g.ldd, g.n);
-  fill_in(g.ldc, g.n);
-  fill_in(g.b_group_stride, contiguous_batch(g.n, *g.ldb));
-  fill_in(g.d_group_stride, contiguous_batch(g.m, *g.ldd));
-  fill_in(g.c_group_stride, contiguous_batch(g.m, *g.ldc));
-  fill_in(g.scale_a_stride, scale_stride(rows_of_a(g)));
-  fill_in(g.scale_b_stride, scale_stride(g.n));
+  // Of D, C and A masked rows follow each other through all groups.
+  std::int64_t const rows = rows_of_a(g), groups_b = has_many_b(g.grouping) ? g.groups : 1,
+                     groups_d = g.grouping == Grouping::k ? g.groups : 1;
+  std::int64_t const rows_d = g.grouping == Grouping::k ? g.m : rows;
+  fill_in_stride(g.lda, rows, g.k);
+  fill_in_stride(g.ldb, g.n, g.k);
+  fill_in_stride(g.ldd, rows_d, g.n);
+  fill_in_stride(g.ldc, rows_d, g.n);
+  fill_in_stride(g.b_group_stride, groups_b, contiguous_batch(g.n, *g.ldb));
+  fill_in_stride(g.d_group_stride, groups_d, contiguous_batch(g.m, *g.ldd));
+  fill_in_stride(g.c_group_stride, groups_d, contiguous_batch(g.m, *g.ldc));
+  // Of scales a row has all rows' of a block of k.
+  bool const one_block =
+      g.grouping == Grouping::k ? g.groups == 1 && g.k < kScaleBlock : g.k <= kScaleBlock;
+  fill_in_stride(g.scale_a_stride, one_block ? 1 : 2, scale_stride(rows));
+  fill_in_stride(g.scale_b_stride, one_block && groups_b == 1 ? 1 : 2, scale_stride(g.n));
   fill_in(g.expected_rows, g.grouping == Grouping::contiguous && g.groups > 0
                                ? device::ceil_div(g.m, g.groups)
                                : g.m);

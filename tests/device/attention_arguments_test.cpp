@@ -387,6 +387,64 @@ TEST(AttentionArguments, AreRefusedWithASentenceEachOfNewKeys) {
   expect_refused(appending, cases, "attention");
 }
 
+TEST(AttentionArguments, OfNewKeysAreRefusedWithoutThem) {
+  using A = AttentionArguments;
+  std::vector<Case<A>> const cases = {
+      {"values", [](A& a) { a.v_new = at(0x20000000); }, {"v_new is given and k_new is a null"}},
+      {"bounds",
+       [](A& a) { a.cu_seqlens_new = at<std::int32_t>(0x5000); },
+       {"cu_seqlens_new is given and k_new is a null"}},
+      {"length", [](A& a) { a.seq_new = 3; }, {"seq_new is 3 and k_new is a null", "must be 0"}},
+      {"negative length", [](A& a) { a.seq_new = -3; }, {"seq_new is -3 and k_new is a null"}},
+      {"total", [](A& a) { a.total_new = 3; }, {"total_new is 3 and cu_seqlens_new is a null"}},
+      {"type",
+       [](A& a) { a.new_dtype = DType::bf16; },
+       {"new_dtype is bf16 and k_new is a null pointer; it must be left out"}}};
+  expect_refused(attention, cases, "attention");
+  expect_refused(paged, cases, "attention");
+}
+
+TEST(AttentionArguments, StridesOfOneElementDoNotCount) {
+  constexpr TokenStrides odd = {-3, 7, kHuge};
+  auto const with = [&](AttentionArguments a) {
+    a.q_stride = a.k_stride = a.v_stride = a.o_stride = odd;
+    return a;
+  };
+  AttentionArguments one = {.dtype = DType::f16, .seq_q = 1, .seq_k = 1, .head_dim = 64};
+  one.q = at(0x100000), one.k = at(0x200000), one.v = at(0x300000), one.o = at(0x400000);
+  EXPECT_NO_THROW(check(with(one), 90));
+  EXPECT_NO_THROW(check(with(one), 80));
+  AttentionArguments a = with_defaults(with(one));
+  EXPECT_EQ(a.q_stride->batch, 64);
+  EXPECT_EQ(a.q_stride->seq, 64);
+  EXPECT_EQ(a.q_stride->head, 64);
+  // Each axis by itself, of which there are two.
+  for (int axis = 0; axis < 3; ++axis) {
+    AttentionArguments two = with(one);
+    (axis == 0 ? two.batch : axis == 1 ? two.seq_q : two.heads) = 2;
+    two.kv_heads = 1;
+    TokenStrides strides = {-3, 7, kHuge};
+    EXPECT_THROW(check(two, 90), argument_error) << axis;
+    (axis == 0 ? strides.batch : axis == 1 ? strides.seq : strides.head) = 64;
+    two.q_stride = two.o_stride = strides;
+    two.k_stride = two.v_stride = {};
+    EXPECT_NO_THROW(check(two, 90)) << axis;
+  }
+  // Packed, all tokens are one batch's.
+  AttentionArguments packed = one;
+  packed.cu_seqlens_q = at<std::int32_t>(0x1000), packed.total_q = 5, packed.seq_q = 5;
+  packed.q_stride = packed.o_stride = TokenStrides{-1, 64, 64};
+  EXPECT_NO_THROW(check(packed, 90));
+  // V is the first columns of K, of one key too.
+  AttentionArguments latent_one = latent();
+  latent_one.seq_k = 1, latent_one.batch = 1;
+  latent_one.cu_seqlens_q = latent_one.cu_seqlens_k = latent_one.seqused_k = nullptr;
+  latent_one.total_q = latent_one.total_k = 0;
+  latent_one.k_stride = TokenStrides{576, 576, 576};
+  latent_one.v_stride = TokenStrides{512, 512, 512};
+  EXPECT_NO_THROW(check(latent_one, 90));
+}
+
 TEST(AttentionArguments, AreAcceptedJustInsideTheLimits) {
   auto const accepted = [](auto&& change) {
     auto a = attention();

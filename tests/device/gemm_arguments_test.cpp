@@ -265,6 +265,28 @@ TEST(GemmArguments, CountBatchesInTilesAndBytes) {
               HasSubstr(": d spans 2^63"));
 }
 
+TEST(GemmArguments, StridesOfOneElementDoNotCount) {
+  GemmArguments one = gemm();
+  one.m = one.batch = 1;
+  one.lda = one.ldc = one.ldd = -7;
+  one.a_batch_stride = one.b_batch_stride = one.c_batch_stride = one.d_batch_stride = -3;
+  EXPECT_NO_THROW(check(one, 80));
+  EXPECT_NO_THROW(check(one, 90));
+  // Where they are taken, they count.
+  for (auto const& change : std::vector<void (*)(GemmArguments&)>{
+           [](GemmArguments& g) { g.m = 2; }, [](GemmArguments& g) { g.batch = 2; }}) {
+    GemmArguments two = one;
+    change(two);
+    EXPECT_THROW(check(two, 90), argument_error);
+  }
+  // One row of fp8 is what TMA addresses, of any length.
+  GemmArguments fp8 = gemm();
+  fp8.in = DType::e4m3, fp8.out = DType::f32, fp8.c = nullptr, fp8.beta = 0;
+  fp8.b_major = Major::k, fp8.m = fp8.n = 1, fp8.k = 100, fp8.lda = 100, fp8.ldb = 3;
+  fp8.ldc = fp8.ldd = {};
+  EXPECT_NO_THROW(check(fp8, 90));
+}
+
 TEST(GemmArguments, AreAcceptedJustInsideTheLimits) {
   auto const accepted = [](auto&& change) {
     auto g = gemm();

@@ -140,6 +140,27 @@ TEST(GroupedGemmCheck, RefusesEachBadArgument) {
               HasSubstr("what was asked for"));
 }
 
+TEST(GroupedGemmCheck, StridesOfOneElementDoNotCount) {
+  GroupedGemmArguments one = dense(1, 1, 128);
+  one.lda = one.ldb = one.ldd = one.b_group_stride = one.d_group_stride = -3;
+  one.scale_a_stride = one.scale_b_stride = 1;
+  EXPECT_NO_THROW(check(one, 90));
+  GroupedGemmArguments two = one;
+  two.m = 2;
+  EXPECT_THROW(check(two, 90), argument_error);
+  two.lda = 128, two.ldd = 1;
+  EXPECT_NO_THROW(check(two, 90));
+  two.k = 256, two.lda = 256;
+  EXPECT_THROW(check(two, 90), argument_error);  // of two blocks scale_a_stride counts
+  two.scale_a_stride = 4;
+  EXPECT_NO_THROW(check(two, 90));
+  // A group of one column: the distance to the next group's is left out, and is no multiple of 16.
+  GroupedGemmArguments column = grouped(Grouping::contiguous);
+  column.groups = column.n = 1, column.k = 100, column.lda = 112;
+  column.ldb = column.b_group_stride = {};
+  EXPECT_NO_THROW(check(column, 90));
+}
+
 TEST(GroupedGemmPlan, TakesLargeTilesForManyRows) {
   auto const g = dense(4096, 4096, 7168);
   auto const& c = configuration(grouped_gemm_sm90, choose_grouped_gemm(g, {}).configuration);

@@ -7,8 +7,9 @@
 /// filled in any order, and changed. Only what is set stays as it is.
 ///
 /// Pointers are device pointers of the machine that will run the kernel. Extents and strides count
-/// elements. An extent of zero is refused: an empty problem has no result, and the call that would
-/// compute it is more often a slip than a wish.
+/// elements. The stride of an axis of one element, along which no step is taken, may be anything:
+/// it does not count. An extent of zero is refused: an empty problem has no result, and the call
+/// that would compute it is more often a slip than a wish.
 
 #include <cstdint>
 #include <limits>
