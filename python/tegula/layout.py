@@ -258,7 +258,7 @@ class Layout(_Value):
         """
         if not coordinates:
             raise LayoutError(f"{self} is called without a coordinate")
-        if any(isinstance(c, np.ndarray) or (isinstance(c, list) and c) for c in coordinates):
+        if any(isinstance(c, (np.ndarray, list)) for c in coordinates):
             arrays = [_indices(c) for c in coordinates]
             return self._values(arrays[0]) if len(arrays) == 1 else self._values_by_mode(arrays)
         if len(coordinates) == 1 and isinstance(coordinates[0], int) and -(2**62) <= coordinates[0] <= 2**62:
@@ -550,6 +550,8 @@ def _indices(values: Any) -> npt.NDArray[np.int64]:
         array = np.asarray(_unmasked(values))
     except (TypeError, ValueError) as error:
         raise LayoutError(f"{shown(values)} makes no array of indices: {error}") from None
+    if array.size == 0 and isinstance(values, list):  # which NumPy takes for floats
+        array = array.astype(np.int64)
     if array.dtype.kind not in "iu":
         raise LayoutError(f"indices are of type {array.dtype}; integers are needed")
     if array.dtype.kind == "u" and array.size and array.max() > 2**62:

@@ -199,6 +199,16 @@ def test_every_operation_of_the_library_is_offered() -> None:
         assert getattr(tegula, name).__doc__, name
 
 
+def test_no_indices_at_all() -> None:
+    layout = Layout("(4,8)")
+    for none in ([], np.array([], int), np.zeros((0,), np.uint8)):
+        assert layout(none).shape == (0,) and layout(none).dtype == np.int64
+    assert layout([[], []]).shape == (2, 0) and layout([], [1]).shape == (0,)
+    assert Layout("(4,8):(1@0,1@1)")([]).shape == (0, 2)
+    with pytest.raises(LayoutError, match="indices are of type float64; integers are needed"):
+        layout(np.array([]))
+
+
 def test_numpy_arrays_as_layouts() -> None:
     array = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
     layout = Layout.of(array)
