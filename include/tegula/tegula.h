@@ -3,8 +3,9 @@
  * Other languages stand on it, as Python does (python/tegula).
  *
  * A function that can fail returns a tegula_status, and tegula_last_error() is then its sentence.
- * Results are written through the last parameters, and only where the status is TEGULA_OK. No C++
- * exception leaves a function. Handles are freed by the function of their kind, texts by
+ * Results are written through the last parameters, and only where the status is TEGULA_OK; what a
+ * launch computes, also where it is TEGULA_FINDING, for one looks at what a wrong kernel wrote. No
+ * C++ exception leaves a function. Handles are freed by the function of their kind, texts by
  * tegula_free; freeing NULL does nothing. Functions may be called from several threads; one handle
  * is not freed while another thread uses it.
  *
@@ -568,6 +569,29 @@ void tegula_kernel_free(tegula_kernel* kernel);
 int32_t tegula_kernel_threads(tegula_kernel const* kernel);
 /** The size of the struct's Params; 0 of NULL, for no struct has that size. */
 int64_t tegula_kernel_params_bytes(tegula_kernel const* kernel);
+
+/** What a member of Params is. TEGULA_MEMBER_OTHER: a class that is no plain struct, or has one
+ * member alone, as the number formats have. */
+typedef enum tegula_member_kind {
+  TEGULA_MEMBER_POINTER = 0,
+  TEGULA_MEMBER_BOOL = 1,
+  TEGULA_MEMBER_INTEGER = 2, /**< or an enumeration */
+  TEGULA_MEMBER_FLOATING = 3,
+  TEGULA_MEMBER_OTHER = 4
+} tegula_member_kind;
+
+typedef struct tegula_kernel_member {
+  size_t offset, bytes;
+  tegula_member_kind kind;
+} tegula_kernel_member;
+
+/** How many members the struct's Params have, and writes the first `room` of them, in order, to
+ * `members`, which may be NULL where `room` is 0. Members of a struct in them, and up to 64
+ * elements of an array, are each one of their own. -1 where they are not known, and of NULL: on a
+ * GPU, and of Params that are no aggregate, or have a base, bit-fields, references, a union without
+ * a name, or more than 64 members. */
+int32_t tegula_kernel_members(tegula_kernel const* kernel, tegula_kernel_member* members,
+                              int32_t room);
 
 /** An array that a pointer of the parameters points to. */
 typedef struct tegula_kernel_array {

@@ -141,6 +141,10 @@ class KernelArray(ctypes.Structure):
     _fields_ = [("offset", c_size_t), ("bytes", c_int64), ("name", c_char_p), ("is_constant", c_int32)]
 
 
+class KernelMember(ctypes.Structure):
+    _fields_ = [("offset", c_size_t), ("bytes", c_size_t), ("kind", c_int32)]
+
+
 _TEXT = POINTER(c_void_p)
 _VALUE = POINTER(c_void_p)
 
@@ -216,6 +220,7 @@ _PLAIN: dict[str, tuple[Any, list[Any]]] = {
     "kernel_free": (None, [c_void_p]),
     "kernel_threads": (c_int32, [c_void_p]),
     "kernel_params_bytes": (c_int64, [c_void_p]),
+    "kernel_members": (c_int32, [c_void_p, POINTER(KernelMember), c_int32]),
     "main": (c_int32, [c_int32, POINTER(c_char_p)]),
 }
 

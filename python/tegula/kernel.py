@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ._gpu_arrays import GpuOperand, current_stream, gpu_machine, is_on_gpu, memory_on_gpu, stream_of
-from ._library import KernelArray, KernelSource, Owner, check, flag, library
+from ._library import KernelArray, KernelMember, KernelSource, Owner, check, flag, library
 from .errors import ArgumentError, shown
 from .machine import Machine, Report, default_machine
 
@@ -38,51 +38,144 @@ def _host_array(what: str, array: np.ndarray[Any, Any]) -> _Array:
     return _Array(array.ctypes.data, array.nbytes, not array.flags.writeable)
 
 
+class _Argument(NamedTuple):
+    what: str  # that it is of, with its number
+    bytes: bytes
+    kind: int  # of a member that takes it, as tegula_member_kind has it
+    array: _Array | None
+
+
+# tegula_member_kind
+_POINTER, _BOOL, _INTEGER, _FLOATING, _OTHER = range(5)
+_BY_NUMPY = {"b": _BOOL, "i": _INTEGER, "u": _INTEGER, "f": _FLOATING}  # by the kind of a type; others are _OTHER
+_BY_CTYPES = dict.fromkeys("PzZ", _POINTER) | {"?": _BOOL} | dict.fromkeys("dfg", _FLOATING)  # others are integers
+_MEMBERS = {
+    _POINTER: ("a pointer", "an array, or ctypes.c_void_p,"),
+    _BOOL: ("a bool", "a bool"),
+    _INTEGER: ("an integer of {} bytes", "np.int{}"),
+    _FLOATING: ("a floating-point number of {} bytes", "np.float{}"),
+    _OTHER: ("a class of {} bytes", "a scalar of as many bytes"),
+}
+
+
+def _takes(member: KernelMember, argument: _Argument) -> bool:
+    """Whether a member of that kind and size may be that argument."""
+    if member.bytes != len(argument.bytes):
+        return False
+    whole = (_BOOL, _INTEGER) if member.bytes == 1 else (_INTEGER,)
+    return member.kind == _OTHER or argument.kind == member.kind or (member.kind in whole and argument.kind in whole)
+
+
+def _needed_for(member: KernelMember) -> str:
+    if member.bytes == 4 and member.kind in (_INTEGER, _FLOATING):
+        return "an int" if member.kind == _INTEGER else "a float"
+    return _MEMBERS[member.kind][1].format(8 * member.bytes)
+
+
 class _Params:
-    """Arguments as the members of a C++ struct, one after the other, each at a multiple of its size."""
+    """Arguments as the members of a C++ struct."""
 
     def __init__(self, name: str, arguments: tuple[Any, ...]) -> None:
-        self.bytes = bytearray()
-        self.arrays: list[tuple[int, _Array]] = []  # with the offsets of their pointers
+        self.name = name
         self.on_gpu: list[GpuOperand] = []
         self.first_on_gpu: Any = None  # as the caller has it
-        largest = 1
-        for number, argument in enumerate(arguments):
-            member = self._member(f"{name}: argument {number}", argument)
-            self.bytes += bytes(-len(self.bytes) % len(member))
-            if isinstance(argument, np.ndarray):
-                self.arrays.append((len(self.bytes), _host_array(f"{name}: argument {number}", argument)))
-            self.bytes += member
-            largest = max(largest, len(member))
-        self.bytes += bytes(-len(self.bytes) % largest)
+        self.arguments = [self._argument(f"{name}: argument {number}", argument) for number, argument in enumerate(arguments)]
+        self.has_arrays = any(argument.array is not None for argument in self.arguments)
 
-    def _member(self, what: str, argument: Any) -> bytes:
+    def _argument(self, what: str, argument: Any) -> _Argument:
+        array, kind = None, _INTEGER
         if isinstance(argument, np.ndarray):
-            return bytes(c_void_p(argument.ctypes.data))
-        if isinstance(argument, (bool, np.bool_)):
-            return bytes(ctypes.c_bool(bool(argument)))
-        if isinstance(argument, np.generic) and argument.dtype.kind not in _NO_NUMBERS:
-            return argument.tobytes()
-        if isinstance(argument, ctypes._SimpleCData):
-            return bytes(argument)
-        if isinstance(argument, int):
+            array, kind, member = _host_array(what, argument), _POINTER, bytes(c_void_p(argument.ctypes.data))
+        elif isinstance(argument, (bool, np.bool_)):
+            kind, member = _BOOL, bytes(ctypes.c_bool(bool(argument)))
+        elif isinstance(argument, np.generic) and argument.dtype.kind not in _NO_NUMBERS:
+            kind, member = _BY_NUMPY.get(argument.dtype.kind, _OTHER), argument.tobytes()
+        elif isinstance(argument, ctypes._SimpleCData):
+            kind, member = _BY_CTYPES.get(str(argument._type_), _INTEGER), bytes(argument)
+        elif isinstance(argument, int):
             if not -(2**31) <= argument < 2**31:
                 raise ArgumentError(f"{what} is {argument}, which no int holds; say np.int64 for a member of 64 bits.")
-            return bytes(ctypes.c_int32(argument))
-        if isinstance(argument, float):
+            member = bytes(ctypes.c_int32(argument))
+        elif isinstance(argument, float):
             if _F32_MAX < abs(argument) < float("inf"):
                 raise ArgumentError(f"{what} is {argument}, which no float holds; say np.float64 for a double.")
-            return bytes(ctypes.c_float(argument))
-        if is_on_gpu(argument):
+            kind, member = _FLOATING, bytes(ctypes.c_float(argument))
+        elif is_on_gpu(argument):
             operand = memory_on_gpu(what, argument)
             if not self.on_gpu:
                 self.first_on_gpu = argument
             self.on_gpu.append(operand)
-            return bytes(c_void_p(operand.operand.address))
+            kind, member = _POINTER, bytes(c_void_p(operand.operand.address))
+        else:
+            raise ArgumentError(
+                f"{what} is {type(argument).__name__}; an array, a bool, an int (int), a float (float) or a scalar of NumPy "
+                "or ctypes is needed."
+            )
+        return _Argument(f"{what} is {'an array' if kind == _POINTER else shown(argument)}", member, kind, array)
+
+    def packed(self, size: int, members: list[KernelMember] | None) -> tuple[bytes, list[tuple[int, _Array]]]:
+        """The bytes of a Params of that size, and the arrays with the offsets of their pointers. Raises ArgumentError for
+        arguments that are not its members; where these are None, as they are not known, only the size of all is looked at."""
+        offsets = self._offsets(size) if members is None else self._offsets_of(size, members)
+        raw = bytearray(size)
+        for offset, argument in zip(offsets, self.arguments):
+            raw[offset : offset + len(argument.bytes)] = argument.bytes
+        return bytes(raw), [(offset, argument.array) for offset, argument in zip(offsets, self.arguments) if argument.array is not None]
+
+    def _offsets(self, size: int) -> list[int]:
+        """Of one argument behind the other, each at a multiple of its size."""
+        offsets, end = [], 0
+        for argument in self.arguments:
+            offsets.append(end + -end % len(argument.bytes))
+            end = offsets[-1] + len(argument.bytes)
+        end += -end % max((len(argument.bytes) for argument in self.arguments), default=1)
+        if end != size and not (size == 1 and not self.arguments):
+            raise ArgumentError(
+                f"{self.name}: the {len(self.arguments)} arguments make {end} bytes, and its Params have {size}; "
+                "an argument for each member is needed, in order, scalars of other sizes than int and float as NumPy's."
+            )
+        return offsets
+
+    def _offsets_of(self, size: int, members: list[KernelMember]) -> list[int]:
+        offsets: list[int] = []
+        if len(self.arguments) > len(members):
+            self._refuse_count(members)
+        taken = 0  # members
+        for argument in self.arguments:
+            if taken == len(members):
+                self._refuse_count(members)
+            member, begin = members[taken], members[taken].offset
+            end = begin + len(argument.bytes)
+            following = taken + 1
+            if argument.kind == _OTHER:  # a struct may be several of them
+                while following < len(members) and members[following].offset < end:
+                    following += 1
+            last = members[following - 1]
+            whole = end <= size and last.offset + last.bytes <= end
+            if not (_takes(member, argument) if following == taken + 1 else whole):
+                form = _MEMBERS[member.kind][0].format(member.bytes)
+                raise ArgumentError(f"{argument.what}, and member {taken} of its Params is {form}; {_needed_for(member)} is needed.")
+            offsets.append(begin)
+            taken = following
+        if taken != len(members):
+            self._refuse_count(members)
+        return offsets
+
+    def _refuse_count(self, members: list[KernelMember]) -> None:
         raise ArgumentError(
-            f"{what} is {type(argument).__name__}; an array, a bool, an int (int), a float (float) or a scalar of NumPy "
-            "or ctypes is needed."
+            f"{self.name}: its Params have {len(members)} members, and there are {len(self.arguments)} arguments; an argument for "
+            "each member is needed, in order."
         )
+
+
+def _members_of(handle: c_void_p) -> list[KernelMember] | None:
+    """The members of a kernel's Params, where they are known."""
+    count = library.tegula_kernel_members(handle, None, 0)
+    if count < 0:
+        return None
+    members = (KernelMember * max(count, 1))()
+    library.tegula_kernel_members(handle, members, count)
+    return list(members[:count])
 
 
 def _grid(name: str, grid: Any) -> Any:
@@ -180,13 +273,13 @@ class Kernel(Owner):
     def _machine(self, params: _Params, machine: Machine | None) -> Machine:
         """Where the arguments are computed."""
         devices = {operand.device for operand in params.on_gpu}
-        if len(devices) > 1 or (devices and params.arrays):
+        if len(devices) > 1 or (devices and params.has_arrays):
             raise ArgumentError(f"{self.name}: the arrays are on more than one device; they must share one.")
         own = gpu_machine(devices.pop()) if devices else default_machine()
         if machine is None:
             return own
         machine = self._checked(machine)
-        if (params.arrays or params.on_gpu) and machine.is_simulated != own.is_simulated:
+        if (params.has_arrays or params.on_gpu) and machine.is_simulated != own.is_simulated:
             raise ArgumentError(f"{self.name}: the arrays are on {own.name}, and machine is {machine.name}.")
         return machine
 
@@ -202,14 +295,9 @@ class Kernel(Owner):
             raise ArgumentError(f"{self.name}: report is True, and a GPU makes none; the simulated machine does, of NumPy arrays.")
         handle = self._on(on)
         needed = int(library.tegula_kernel_params_bytes(handle))
-        if len(params.bytes) != max(needed, 0) and not (needed == 1 and not arguments):
-            raise ArgumentError(
-                f"{self.name}: the {len(arguments)} arguments make {len(params.bytes)} bytes, and its Params have {needed}; "
-                "an argument for each member is needed, in order, scalars of other sizes than int and float as NumPy's."
-            )
-        raw = bytes(params.bytes) or bytes(needed)
-        arrays = (KernelArray * max(len(params.arrays), 1))()
-        for member, (offset, array) in zip(arrays, params.arrays):
+        raw, with_array = params.packed(max(needed, 0), _members_of(handle))
+        arrays = (KernelArray * max(len(with_array), 1))()
+        for member, (offset, array) in zip(arrays, with_array):
             member.offset, member.bytes, member.is_constant = offset, array.bytes, int(array.is_constant)
         if stream is not None:
             stream = stream_of(self.name, stream)
@@ -217,7 +305,7 @@ class Kernel(Owner):
             stream = current_stream(params.on_gpu[0].device, params.first_on_gpu)()
         found = c_void_p()
         launched = library.tegula_kernel_launch(
-            handle, extents, raw, len(raw), arrays, len(params.arrays), stream, byref(found) if report else None
+            handle, extents, raw, len(raw), arrays, len(with_array), stream, byref(found) if report else None
         )
         check(launched)
         return Report(found) if report else None

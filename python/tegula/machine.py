@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import json
+import os
 from ctypes import byref, c_void_p
 from typing import Any, cast
 
@@ -92,6 +93,10 @@ class Machine(Owner):
 def default_machine() -> Machine:
     """The machine of calls that name none: a simulated sm_90, made when it is first asked for."""
     return Machine()
+
+
+# In a process that was forked, another one: of this one a thread may have been in a call then, which is no more there.
+os.register_at_fork(after_in_child=default_machine.cache_clear)
 
 
 def simulated(operation: str, machine: Machine | None) -> Machine:

@@ -173,8 +173,16 @@ FACTOR = np.float64(1)
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda turn: turn(1, OUT, OUT, True, 1.0, 64), "turn: the 5 arguments make 32 bytes"),
-        (lambda turn: turn(1, OUT), "turn: the 1 arguments make 8 bytes, and its Params have 40"),
+        (lambda turn: turn(1, OUT, OUT, True, 1.0, 64), "argument 3 is 1.0, and member 3 of its Params is a floating-point number of 8 bytes; np.float64 is needed."),
+        (lambda turn: turn(1, OUT), "turn: its Params have 5 members, and there are 1 arguments; an argument for each"),
+        (lambda turn: turn(1, OUT, OUT, True, 1.0, 64, 3), "turn: its Params have 5 members, and there are 6 arguments"),
+        (lambda turn: turn(1, OUT, 5, True, FACTOR, 64), "argument 1 is 5, and member 1 of its Params is a pointer; an array, or ctypes.c_void_p, is needed."),
+        (lambda turn: turn(1, OUT, np.int64(5), True, FACTOR, 64), "and member 1 of its Params is a pointer"),
+        (lambda turn: turn(1, OUT, OUT, 1, FACTOR, 64), "argument 2 is 1, and member 2 of its Params is a bool; a bool is needed."),
+        (lambda turn: turn(1, OUT, OUT, True, OUT, 64), "argument 3 is an array, and member 3 of its Params is a floating-point number of 8"),
+        (lambda turn: turn(1, OUT, OUT, True, np.int64(1), 64), "np.float64 is needed"),
+        (lambda turn: turn(1, OUT, OUT, True, FACTOR, 64.0), "argument 4 is 64.0, and member 4 of its Params is an integer of 4 bytes; an int is needed."),
+        (lambda turn: turn(1, OUT, OUT, True, FACTOR, np.int64(64)), "an int is needed"),
         (lambda turn: turn(0, OUT, OUT, True, FACTOR, 64), "grid is 0; it must be one to three integers from 1"),
         (lambda turn: turn((1, 1.5), OUT, OUT, True, FACTOR, 64), "it must be one to three integers"),
         (lambda turn: turn(1, OUT, "x", True, FACTOR, 64), "argument 1 is str; an array"),
@@ -189,6 +197,97 @@ def test_refusals_are_sentences(turn: Kernel, call: Any, sentence: str) -> None:
     with pytest.raises(ArgumentError) as refused:
         call(turn)
     assert sentence in str(refused.value)
+
+
+# Writes the bytes of its Params.
+MEMBERS = """
+#include "tegula/arch/global.hpp"
+#include "tegula/arch/special_registers.hpp"
+#include <array>
+struct Half { unsigned short bits; };
+struct Base { int first; };
+struct Empty {};
+enum class Colour : short { red };
+struct Kernel {
+  struct SharedStorage { template <class F> void name_buffers(F&&) {} };
+  static constexpr int threads = 32;
+  template <class P> static void write(P const& p) {
+    using namespace tegula;
+    auto const* bytes = reinterpret_cast<unsigned char const*>(&p);
+    if (thread_idx() == 0)
+      for (int i = 0; i < int(sizeof(P)); ++i) st_global(p.out + i, static_cast<unsigned char>(bytes[i]));
+  }
+};
+struct mixed : Kernel {
+  struct Params { unsigned char* out; Half half; Colour colour; struct { int m, n; } shape; int table[2]; bool flag;
+                  alignas(32) double d; Empty empty; std::array<int, 2> pair; };
+  TEGULA_DEVICE void operator()(Params const& p, SharedStorage&) const { write(p); }
+};
+struct derived : Kernel {
+  struct Params : Base { unsigned char* out; };
+  TEGULA_DEVICE void operator()(Params const& p, SharedStorage&) const { write(p); }
+};
+struct nameless : Kernel {
+  struct Params { unsigned char* out; union { int i; float f; }; int last; };
+  TEGULA_DEVICE void operator()(Params const& p, SharedStorage&) const { write(p); }
+};
+"""
+
+
+def test_members_of_structs() -> None:
+    out = np.zeros(96, np.uint8)
+    mixed = Kernel(MEMBERS, "mixed")
+    pair = np.array([(7, 8)], [("a", "i4"), ("b", "i4")])[0]
+    shape = np.array([(3, 4)], [("m", "i4"), ("n", "i4")])[0]
+    expected = {8: np.float16(1.5), 10: np.int16(2), 12: np.int32(3), 16: np.int32(4), 20: np.int32(5), 24: np.int32(6), 28: np.uint8(1), 32: np.float64(0.25)}
+    at_pair = 44  # behind the empty member
+    for arguments in (
+        (np.float16(1.5), np.int16(2), 3, 4, 5, 6, True, np.float64(0.25), pair),
+        (np.uint16(0x3E00), np.uint16(2), shape, np.array([5, 6], "i4").view([("x", "i4", 2)])[0], np.uint8(1), np.float64(0.25), pair),
+    ):
+        out[:] = 0
+        mixed(1, out, *arguments)
+        for at, value in expected.items():
+            assert out[at : at + value.nbytes].tobytes() == value.tobytes(), at
+        assert out[at_pair : at_pair + 8].view(np.int32).tolist() == [7, 8]
+    half = np.float16(1)
+    for arguments, sentence in (
+        ((half, np.int16(2), 3, 4, 5, 6, True, np.float64(1)), "Params have 10 members, and there are 9 arguments"),
+        ((1.0, np.int16(2), 3, 4, 5, 6, True, np.float64(1), pair), "argument 1 is 1.0, and member 1 of its Params is a class of 2 bytes"),
+        ((half, 2, 3, 4, 5, 6, True, np.float64(1), pair), "member 2 of its Params is an integer of 2 bytes; np.int16 is needed"),
+        ((half, np.int16(2), pair, pair, pair, np.float64(1), pair), "member 7 of its Params is a bool"),
+    ):
+        with pytest.raises(ArgumentError) as refused:
+            mixed(1, out, *arguments)
+        assert sentence in str(refused.value)
+
+
+def test_members_that_cannot_be_told() -> None:
+    """Of these the size of all is looked at."""
+    out = np.zeros(64, np.uint8)
+    Kernel(MEMBERS, "derived")(1, 5, out)
+    assert out[:4].view(np.int32)[0] == 5
+    with pytest.raises(ArgumentError, match="the 1 arguments make 8 bytes, and its Params have 16; an argument for each"):
+        Kernel(MEMBERS, "derived")(1, out)
+    Kernel(MEMBERS, "nameless")(1, out, 6, 7)
+    assert out[8:16].view(np.int32).tolist() == [6, 7]
+
+
+def test_another_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment's is the one that is there when a kernel is compiled."""
+    x, out = np.ones(64, np.float32), np.zeros(64, np.float32)
+    for number, (compiler, sentence) in enumerate(((None, None), ("/bin/false", "TEGULA_CXX is /bin/false, which cannot be run"), ("", "TEGULA_CXX is empty"), (None, None))):
+        if compiler is None:
+            monkeypatch.delenv("TEGULA_CXX", raising=False)
+        else:
+            monkeypatch.setenv("TEGULA_CXX", compiler)
+        another = Kernel(TURN.replace("2 * x", f"{number} * x"), "turn")
+        if sentence is None:
+            another(1, x, out, True, FACTOR, 64)
+            assert np.all(out == number)
+        else:
+            with pytest.raises(DeviceError, match=sentence):
+                another(1, x, out, True, FACTOR, 64)
 
 
 def test_what_does_not_compile() -> None:

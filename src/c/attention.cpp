@@ -229,6 +229,7 @@ tegula_status tegula_attention(tegula_machine* machine, tegula_attention_argumen
   return guarded([&] {
     not_null("tegula_attention", "machine", machine);
     not_null("tegula_attention", "arguments", arguments);
+    Use const use(*machine);
     AttentionArguments const a =
         arguments_of(read_structure("tegula_attention", *arguments, kAttentionDefaults));
     if (machine->machine.is_simulated()) {
@@ -247,6 +248,7 @@ tegula_status tegula_attention_choice(tegula_machine* machine,
     not_null("tegula_attention_choice", "machine", machine);
     not_null("tegula_attention_choice", "arguments", arguments);
     not_null("tegula_attention_choice", "text", text);
+    Use const use(*machine);
     AttentionArguments const a =
         arguments_of(read_structure("tegula_attention_choice", *arguments, kAttentionDefaults));
     check(a, machine->machine.compute_capability());
@@ -262,6 +264,7 @@ tegula_status tegula_attention_workspace(tegula_machine* machine,
     not_null("tegula_attention_workspace", "machine", machine);
     not_null("tegula_attention_workspace", "arguments", arguments);
     not_null("tegula_attention_workspace", "bytes", bytes);
+    Use const use(*machine);
     AttentionArguments const a =
         arguments_of(read_structure("tegula_attention_workspace", *arguments, kAttentionDefaults));
     check(a, machine->machine.compute_capability());
@@ -276,6 +279,7 @@ tegula_status tegula_attention_prepare(tegula_machine* machine,
     not_null("tegula_attention_prepare", "machine", machine);
     not_null("tegula_attention_prepare", "arguments", arguments);
     not_null("tegula_attention_prepare", "launch", launch);
+    Use const use(*machine);
     *launch = prepared(
         "tegula_attention_prepare", machine->machine,
         arguments_of(read_structure("tegula_attention_prepare", *arguments, kAttentionDefaults)));

@@ -172,6 +172,7 @@ tegula_status tegula_gemm(tegula_machine* machine, tegula_gemm_arguments const* 
   return guarded([&] {
     not_null("tegula_gemm", "machine", machine);
     not_null("tegula_gemm", "arguments", arguments);
+    Use const use(*machine);
     tegula_gemm_arguments const given = read_structure("tegula_gemm", *arguments, kGemmDefaults);
     if (machine->machine.is_simulated()) {
       GemmArguments const g = arguments_of(given);
@@ -190,6 +191,7 @@ tegula_status tegula_gemm_choice(tegula_machine* machine, tegula_gemm_arguments 
     not_null("tegula_gemm_choice", "machine", machine);
     not_null("tegula_gemm_choice", "arguments", arguments);
     not_null("tegula_gemm_choice", "text", text);
+    Use const use(*machine);
     GemmArguments const g =
         arguments_of(read_structure("tegula_gemm_choice", *arguments, kGemmDefaults));
     check(g, machine->machine.compute_capability());
@@ -204,6 +206,7 @@ tegula_status tegula_gemm_workspace(tegula_machine* machine, tegula_gemm_argumen
     not_null("tegula_gemm_workspace", "machine", machine);
     not_null("tegula_gemm_workspace", "arguments", arguments);
     not_null("tegula_gemm_workspace", "bytes", bytes);
+    Use const use(*machine);
     *bytes = gemm_workspace_bytes(
         machine->machine,
         arguments_of(read_structure("tegula_gemm_workspace", *arguments, kGemmDefaults)));
@@ -216,6 +219,7 @@ tegula_status tegula_gemm_prepare(tegula_machine* machine, tegula_gemm_arguments
     not_null("tegula_gemm_prepare", "machine", machine);
     not_null("tegula_gemm_prepare", "arguments", arguments);
     not_null("tegula_gemm_prepare", "launch", launch);
+    Use const use(*machine);
     *launch =
         prepared("tegula_gemm_prepare", machine->machine,
                  arguments_of(read_structure("tegula_gemm_prepare", *arguments, kGemmDefaults)));

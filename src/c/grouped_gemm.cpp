@@ -222,6 +222,7 @@ tegula_status compute(char const* function, tegula_machine* machine, Given const
   return guarded([&] {
     not_null(function, "machine", machine);
     not_null(function, "arguments", arguments);
+    Use const use(*machine);
     auto const g = arguments_of(read_structure(function, *arguments, defaults));
     if (machine->machine.is_simulated()) {
       check(g, machine->machine.compute_capability());
@@ -257,6 +258,7 @@ tegula_status tegula_grouped_gemm_choice(tegula_machine* machine,
     not_null("tegula_grouped_gemm_choice", "machine", machine);
     not_null("tegula_grouped_gemm_choice", "arguments", arguments);
     not_null("tegula_grouped_gemm_choice", "text", text);
+    Use const use(*machine);
     GroupedGemmArguments const g = arguments_of(
         read_structure("tegula_grouped_gemm_choice", *arguments, kGroupedGemmDefaults));
     check(g, machine->machine.compute_capability());

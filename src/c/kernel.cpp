@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -24,6 +25,9 @@ struct tegula_kernel {
 
 namespace tegula::c {
 namespace {
+
+static_assert(static_cast<int>(MemberKind::pointer) == TEGULA_MEMBER_POINTER &&
+              static_cast<int>(MemberKind::other) == TEGULA_MEMBER_OTHER);
 
 constexpr tegula_kernel_source kKernelDefaults = {};
 
@@ -103,6 +107,7 @@ tegula_status tegula_kernel_create(tegula_machine* machine, tegula_kernel_source
     not_null("tegula_kernel_create", "machine", machine);
     not_null("tegula_kernel_create", "source", source);
     not_null("tegula_kernel_create", "kernel", kernel);
+    Use const use(*machine);
     KernelSource const given =
         source_of(read_structure("tegula_kernel_create", *source, kKernelDefaults));
     *kernel = new tegula_kernel{machine, given.type, UserKernel(machine->machine, given)};
@@ -119,6 +124,18 @@ int64_t tegula_kernel_params_bytes(tegula_kernel const* kernel) {
   return kernel == nullptr ? 0 : static_cast<int64_t>(kernel->held.params_bytes());
 }
 
+int32_t tegula_kernel_members(tegula_kernel const* kernel, tegula_kernel_member* members,
+                              int32_t room) {
+  if (kernel == nullptr || !kernel->held.members()) return -1;
+  auto const& all = *kernel->held.members();
+  auto const count = static_cast<std::int32_t>(all.size());
+  for (std::int32_t i = 0; members != nullptr && i < std::min(room, count); ++i) {
+    ParamsMember const& member = all[static_cast<std::size_t>(i)];
+    members[i] = {member.offset, member.bytes, static_cast<tegula_member_kind>(member.kind)};
+  }
+  return count;
+}
+
 tegula_status tegula_kernel_launch(tegula_kernel const* kernel, int32_t const grid[3],
                                    void const* params, size_t params_bytes,
                                    tegula_kernel_array const* arrays, int32_t array_count,
@@ -132,6 +149,7 @@ tegula_status tegula_kernel_launch(tegula_kernel const* kernel, int32_t const gr
       throw argument_error(fmt::format(
           "{}: the parameters have {}; its Params have {}, and they must be those.", kernel->name,
           io::counted(params_bytes, "byte"), kernel->held.params_bytes()));
+    Use const use(*kernel->machine);
     Dim3 const extents = {grid[0], grid[1], grid[2]};
     if (extents.x < 1 || extents.y < 1 || extents.z < 1)
       throw argument_error(

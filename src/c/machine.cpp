@@ -1,11 +1,14 @@
 #include "machine.hpp"
 
+#include <unistd.h>
+
 #include <cstddef>
 #include <string>
 #include <string_view>
 
 #include "guard.hpp"
 #include "structures.hpp"
+#include "tegula/device/error.hpp"
 #include "tegula/io/text.hpp"
 
 namespace tegula::c {
@@ -57,6 +60,22 @@ sim::Options options_of(tegula_machine_options const& given) {
 }
 
 }  // namespace
+
+Calls::Calls() : process_(getpid()) {}
+
+void Calls::begin() {
+  pid_t const own = getpid();
+  if (process_ != own) {
+    // Of threads that come here together, the first makes the machine this process's.
+    if (count_ != 0 && process_ != own)
+      throw device_error(
+          "The machine is of the process that this one was forked from, where another thread was in "
+          "a call on it; make a machine in this process.");
+    process_ = own;
+  }
+  ++count_;
+}
+
 }  // namespace tegula::c
 
 using namespace tegula;

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <sys/types.h>
+
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -11,9 +14,28 @@
 #include "tegula/sim/report.hpp"
 #include "tegula/tegula.h"
 
+namespace tegula::c {
+
+/// How many calls are in progress on a machine, and in which process. A fork copies the machine and
+/// the calling thread alone: what another thread's call had locked is locked for ever there.
+class Calls {
+ public:
+  Calls();
+  /// Throws device_error in a process that was forked while there was a call.
+  void begin();
+  void end() { --count_; }
+
+ private:
+  std::atomic<pid_t> process_;
+  std::atomic<int> count_ = 0;
+};
+
+}  // namespace tegula::c
+
 struct tegula_machine {
   tegula::Machine machine;
   std::mutex launching = {};  ///< a launch and the reading of its report belong together
+  tegula::c::Calls calls = {};
 };
 
 struct tegula_report {
@@ -21,6 +43,18 @@ struct tegula_report {
 };
 
 namespace tegula::c {
+
+/// A call on a machine, which each function makes before it does anything with it.
+class Use {
+ public:
+  explicit Use(tegula_machine& machine) : calls_(machine.calls) { calls_.begin(); }
+  ~Use() { calls_.end(); }
+  Use(Use const&) = delete;
+  Use& operator=(Use const&) = delete;
+
+ private:
+  Calls& calls_;
+};
 
 /// Runs `launch` on the machine; `finish` when it is over, whatever the checker found. What it
 /// found is thrown, or put into *report where the caller asked for one (nullptr on a GPU).

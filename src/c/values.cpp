@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <variant>
 #include <vector>
@@ -66,24 +67,30 @@ std::string drawn(Drawing const& drawing, tegula_drawing form) {
                        "; it must be TEGULA_SVG, TEGULA_TEXT or TEGULA_LATEX.");
 }
 
-void write_values(Value const& value, std::int64_t const* indices, std::int64_t count,
-                  std::int64_t* values) {
+/// Of `count` indices, or of as many from 0 on.
+std::vector<std::int64_t> values_at(Value const& value, std::int64_t const* indices,
+                                    std::int64_t count) {
   Layout const* const plain = std::get_if<Layout>(&value.what);
   SwizzledLayout const* const swizzled = std::get_if<SwizzledLayout>(&value.what);
   int const axes = plain != nullptr ? axes_of(*plain) : 0;
+  std::size_t places = 0;
+  if (__builtin_mul_overflow(count, std::max(axes, 1), &places))
+    throw std::length_error("values of a layout");
+  std::vector<std::int64_t> values;
+  values.reserve(places);
   for (std::int64_t i = 0; i < count; ++i) {
     std::int64_t const index = indices != nullptr ? indices[i] : i;
     if (swizzled != nullptr) {
-      values[i] = (*swizzled)(index);
+      values.push_back((*swizzled)(index));
     } else if (axes == 0) {
-      values[i] = (*plain)(index);
+      values.push_back((*plain)(index));
     } else {
       Tuple const coordinate = plain->coordinate(Tuple(index));
       for (int axis = 0; axis < axes; ++axis)
-        values[i * axes + axis] =
-            coordinate.is_integer() ? coordinate.value() : coordinate[axis].value();
+        values.push_back(coordinate.is_integer() ? coordinate.value() : coordinate[axis].value());
     }
   }
+  return values;
 }
 
 }  // namespace
@@ -221,7 +228,8 @@ tegula_status tegula_layout_values(tegula_value const* layout, int64_t const* in
   return guarded([&] {
     Value const value = as_layout("tegula_layout_values", layout);
     counted("tegula_layout_values", "values", values, "count", count);
-    write_values(value, indices, count, values);
+    std::vector<std::int64_t> const at = values_at(value, indices, count);
+    std::copy(at.begin(), at.end(), values);
   });
 }
 

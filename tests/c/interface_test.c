@@ -58,6 +58,13 @@ static void layouts(void) {
   EXPECT(values[0] == 0 && values[1] == 12 && values[2] == 15);
   EXPECT(tegula_layout_values(result, NULL, 16, values) == TEGULA_OK);
   EXPECT(values[5] == 12);
+  /* The second has no value: the first is not written either. */
+  int64_t const beyond[] = {1, INT64_MAX};
+  values[0] = values[1] = 777;
+  EXPECT(tegula_layout_values(result, beyond, 2, values) == TEGULA_LAYOUT_ERROR);
+  EXPECT(values[0] == 777 && values[1] == 777);
+  EXPECT(tegula_layout_values(result, NULL, INT64_MAX, values) == TEGULA_OUT_OF_MEMORY);
+  EXPECT(values[0] == 777);
   tegula_value *shape = NULL, *stride = NULL, *mode = NULL;
   EXPECT(tegula_layout_shape(result, &shape) == TEGULA_OK && comes_to(shape, "((2,2),2,2)"));
   EXPECT(tegula_layout_stride(result, &stride) == TEGULA_OK && comes_to(stride, "((8,1),4,2)"));
@@ -168,6 +175,7 @@ static void answers_for_null(void) {
   EXPECT(tegula_machine_compute_capability(NULL) == 0 && tegula_machine_is_simulated(NULL) == 0);
   EXPECT(tegula_report_findings(NULL) == -1);
   EXPECT(tegula_kernel_threads(NULL) == 0 && tegula_kernel_params_bytes(NULL) == 0);
+  EXPECT(tegula_kernel_members(NULL, NULL, 0) == -1);
   tegula_launch_free(NULL);
   tegula_kernel_free(NULL);
   tegula_gemm_arguments_init(NULL, sizeof(tegula_gemm_arguments));
@@ -449,6 +457,12 @@ static void quantises_new_keys(tegula_machine* machine) {
   a.new_dtype = TEGULA_F32;
   EXPECT(tegula_attention(machine, &a, NULL, NULL) == TEGULA_ARGUMENT_ERROR);
   EXPECT(strstr(tegula_last_error(), "new_dtype is f32 and dtype is e4m3") != NULL);
+  a.k_new = a.v_new = NULL, a.new_dtype = TEGULA_DTYPE_LEFT_OUT;
+  EXPECT(tegula_attention(machine, &a, NULL, NULL) == TEGULA_ARGUMENT_ERROR);
+  EXPECT(strstr(tegula_last_error(), "seq_new is 1 and k_new is a null pointer") != NULL);
+  a.seq_new = 0, a.new_dtype = TEGULA_F16;
+  EXPECT(tegula_attention(machine, &a, NULL, NULL) == TEGULA_ARGUMENT_ERROR);
+  EXPECT(strstr(tegula_last_error(), "new_dtype is f16 and k_new is a null pointer") != NULL);
 }
 
 /* The first 512 columns of the keys are the values: of one key, each query's answer. */

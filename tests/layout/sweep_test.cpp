@@ -365,7 +365,7 @@ TEST(Sweep, Downcast) {
     for (oracle::Leaf const& leaf : a.leaves) has_unit = has_unit || leaf.stride == 1;
     for (Integer const n : {1, 2, 3, 4}) {
       std::optional<Layout> const result = attempt([&] { return downcast(a.layout, n); });
-      ASSERT_EQ(result.has_value(), has_unit) << to_string(a.layout);
+      ASSERT_EQ(result.has_value(), has_unit || n == 1) << to_string(a.layout);
       if (!result) continue;
       ASSERT_EQ(result->size(), a.layout.size() * n);
       Table const fine = oracle::table(oracle::leaves_of(*result));

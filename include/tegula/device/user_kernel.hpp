@@ -25,6 +25,17 @@ struct KernelSource {
   std::vector<std::string> include = {};  ///< folders that its own includes are looked for in
 };
 
+/// What a member of a kernel's Params is: `other` is a class that is no plain struct, or has one
+/// member alone, as the number formats have.
+enum class MemberKind { pointer, boolean, integer, floating, other };
+
+/// A member of a kernel's Params. Members of a struct in them, and up to 64 elements of an array,
+/// are each one of their own.
+struct ParamsMember {
+  std::size_t offset, bytes;
+  MemberKind kind;
+};
+
 class UserKernel {
  public:
   /// Compiles it, or finds it in the cache, and loads it. Throws device_error where there is no
@@ -34,6 +45,10 @@ class UserKernel {
   int threads() const { return threads_; }                    ///< of a CTA
   std::size_t shared_bytes() const { return shared_bytes_; }  ///< of a CTA
   std::size_t params_bytes() const { return params_bytes_; }
+  /// Of its Params, in order. Nothing where they are not known: on a GPU, and of Params that are no
+  /// aggregate, or have a base, bit-fields, references, a union without a name, or more than 64
+  /// members.
+  std::optional<std::vector<ParamsMember>> const& members() const { return members_; }
 
   /// Launches it. `params` points to its Params. On a simulated machine it is done when this
   /// returns its report; findings are thrown (sim::CheckError). Throws device_error where the
@@ -44,6 +59,7 @@ class UserKernel {
   friend struct UserKernelLoader;
   int threads_ = 0;
   std::size_t shared_bytes_ = 0, params_bytes_ = 0;
+  std::optional<std::vector<ParamsMember>> members_;
   std::function<std::optional<sim::Report>(Dim3, void const*, Stream)> launch_;
 };
 

@@ -10,6 +10,8 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <string_view>
 
@@ -97,28 +99,34 @@ std::optional<int> run(std::vector<std::string> const& words, fs::path const& lo
 
 }  // namespace
 
-HostCompiler const& HostCompiler::get() {
-  static HostCompiler const compiler = [] {
-    TemporaryFolder const folder;
-    fs::path const log = folder.path() / "log";
-    char const* const chosen = std::getenv("TEGULA_CXX");
-    std::vector<std::string> const commands =
-        chosen != nullptr ? std::vector<std::string>{chosen}
-                          : std::vector<std::string>{"c++", "g++", "clang++"};
-    for (std::string const& command : commands) {
-      if (run({command, "--version"}, log) != 0) continue;
-      std::string const said = read(log);
-      return HostCompiler(command, said.substr(0, said.find('\n')));
-    }
-    throw device_error(
-        chosen != nullptr
-            ? fmt::format("TEGULA_CXX is {}, which cannot be run; it must be a C++20 compiler.",
-                          *chosen != '\0' ? chosen : "empty")
-            : "There is no C++ compiler, which compiles a kernel of one's own, or one that this "
-              "build lacks, for the simulated machine; install g++, or set TEGULA_CXX to the path "
-              "of a C++20 compiler.");
-  }();
-  return compiler;
+HostCompiler HostCompiler::get() {
+  char const* const chosen = std::getenv("TEGULA_CXX");
+  // What was asked what it is need not be asked again.
+  static std::mutex mutex;
+  static std::map<std::optional<std::string>, HostCompiler> known;
+  std::optional<std::string> const key =
+      chosen != nullptr ? std::optional<std::string>(chosen) : std::nullopt;
+  {
+    std::scoped_lock const lock(mutex);
+    if (auto const found = known.find(key); found != known.end()) return found->second;
+  }
+  TemporaryFolder const folder;
+  fs::path const log = folder.path() / "log";
+  std::vector<std::string> const commands =
+      key ? std::vector<std::string>{*key} : std::vector<std::string>{"c++", "g++", "clang++"};
+  for (std::string const& command : commands) {
+    if (run({command, "--version"}, log) != 0) continue;
+    std::string const said = read(log);
+    HostCompiler const compiler(command, said.substr(0, said.find('\n')));
+    std::scoped_lock const lock(mutex);
+    return known.emplace(key, compiler).first->second;
+  }
+  throw device_error(
+      key ? fmt::format("TEGULA_CXX is {}, which cannot be run; it must be a C++20 compiler.",
+                        key->empty() ? "empty" : *key)
+          : "There is no C++ compiler, which compiles a kernel of one's own, or one that this "
+            "build lacks, for the simulated machine; install g++, or set TEGULA_CXX to the path "
+            "of a C++20 compiler.");
 }
 
 std::string HostCompiler::compile(std::string const& source,

@@ -10,9 +10,9 @@ namespace tegula::device {
 
 class HostCompiler {
  public:
-  /// TEGULA_CXX's, else the first of c++, g++ and clang++ that there is. Throws device_error, with
-  /// what to install, where there is none.
-  static HostCompiler const& get();
+  /// TEGULA_CXX's, as the environment has it now, else the first of c++, g++ and clang++ that there
+  /// is. Throws device_error, with what to install, where there is none.
+  static HostCompiler get();
 
   /// The first line that it says of itself.
   std::string const& version() const { return version_; }

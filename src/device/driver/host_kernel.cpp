@@ -27,10 +27,12 @@ std::string unit(HostKernelSource const& source) {
   return fmt::format(R"(#include "tegula/macros.hpp"
 #include "tegula/sim/launch.hpp"
 {}
-namespace {{
+namespace tegula::compiled {{
 using Kernel = {};
 }}
-extern "C" long tegula_kernel_form[3] = {{Kernel::threads, sizeof(Kernel::SharedStorage), sizeof(Kernel::Params)}};
+extern "C" long tegula_kernel_form[3] = {{tegula::compiled::Kernel::threads,
+                                         sizeof(tegula::compiled::Kernel::SharedStorage),
+                                         sizeof(tegula::compiled::Kernel::Params)}};
 extern "C" void tegula_kernel_launch(tegula::sim::Machine& machine, tegula::Dim3 grid, void const* params,
                                      std::vector<tegula::sim::GlobalTensor> const& tensors,
                                      tegula::sim::Report& report) {{
@@ -40,6 +42,7 @@ extern "C" void tegula_kernel_launch(tegula::sim::Machine& machine, tegula::Dim3
     throw 0;
   }} catch (int) {{
   }}
+  using tegula::compiled::Kernel;
   report = tegula::sim::launch<Kernel>(machine, grid, *static_cast<Kernel::Params const*>(params), tensors);
 }}
 )",
@@ -47,7 +50,7 @@ extern "C" void tegula_kernel_launch(tegula::sim::Machine& machine, tegula::Dim3
 }
 
 std::string compiled(HostKernelSource const& source) {
-  HostCompiler const& compiler = HostCompiler::get();
+  HostCompiler const compiler = HostCompiler::get();
   KernelCache const cache = KernelCache::of_user();
   std::string const text = unit(source);
   KernelKey const key{
@@ -127,6 +130,8 @@ HostKernel::HostKernel(HostKernelSource const& source) {
               form_.begin());
   entry_ = reinterpret_cast<Entry>(symbol(library_.get(), "tegula_kernel_launch"));
 }
+
+void const* HostKernel::find(char const* name) const { return dlsym(library_.get(), name); }
 
 sim::Report HostKernel::launch(sim::Machine& machine, Dim3 grid, void const* params,
                                std::vector<sim::GlobalTensor> const& tensors) const {

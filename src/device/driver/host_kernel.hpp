@@ -32,6 +32,9 @@ class HostKernel {
   /// Threads, bytes of shared memory and of the parameters.
   std::array<long, 3> const& form() const { return form_; }
 
+  /// What else its text exports by that name (extern "C"); null where it does not.
+  void const* find(char const* name) const;
+
   /// As sim::launch.
   sim::Report launch(sim::Machine& machine, Dim3 grid, void const* params,
                      std::vector<sim::GlobalTensor> const& tensors = {}) const;

@@ -4,10 +4,13 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "../backend.hpp"
 #include "host_kernel.hpp"
+#include "params_members.hpp"
+#include "tegula/device/error.hpp"
 #include "tegula/device/kernel_compiler.hpp"
 
 namespace tegula {
@@ -25,12 +28,28 @@ struct UserKernelLoader {
     kernel.params_bytes_ = static_cast<std::size_t>(form[2]);
   }
 
+  /// With what tells the members of its Params, but where that does not compile.
+  static device::HostKernel compiled_for_host(KernelSource const& source) {
+    device::HostKernelSource of_host{.name = source.type,
+                                     .text = with_place(source),
+                                     .type = "::" + source.type,
+                                     .include = source.include};
+    std::string const alone = of_host.text;
+    of_host.text += device::params_members_text(of_host.type);
+    try {
+      return device::HostKernel(of_host);
+    } catch (device_error const& error) {
+      if (std::string_view(error.what()).find(device::kMembersFile) == std::string_view::npos)
+        throw;
+    }
+    of_host.text = alone;
+    return device::HostKernel(of_host);
+  }
+
   static void for_host(UserKernel& kernel, Machine const& machine, KernelSource const& source) {
-    device::HostKernel const compiled({.name = source.type,
-                                       .text = with_place(source),
-                                       .type = "::" + source.type,
-                                       .include = source.include});
+    device::HostKernel const compiled = compiled_for_host(source);
     set_form(kernel, compiled.form().data());
+    kernel.members_ = device::params_members(compiled);
     kernel.launch_ = [machine, compiled](Dim3 grid, void const* params, Stream) {
       return std::optional(compiled.launch(*machine.simulation(), grid, params));
     };
