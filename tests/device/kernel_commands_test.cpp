@@ -7,8 +7,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "scratch.hpp"
@@ -83,6 +86,60 @@ TEST(KernelCommands, RefuseATimelineThatCannotBeWritten) {
   Outcome const none = run("gemm --m 16 --n 16 --k 16 --device sim --svg t.svg --trace-ctas 0");
   EXPECT_NE(none.status, 0);
   EXPECT_THAT(none.output, HasSubstr("'0' is not a whole number from 1"));
+}
+
+using Options = std::map<std::string, std::string>;
+
+/// What "... must be A, B or C, or --dtype D." at the end of a sentence names.
+std::vector<Options::value_type> suggested(std::string const& sentence) {
+  std::vector<Options::value_type> all;
+  std::size_t const begin = sentence.rfind(" --", sentence.rfind(" must be "));
+  std::istringstream words(sentence.substr(begin, sentence.rfind('.') - begin));
+  std::string option, word;
+  while (words >> word) {
+    if (word.back() == ',') word.pop_back();
+    if (word.starts_with("--"))
+      option = word;
+    else if (word != "must" && word != "be" && word != "or")
+      all.emplace_back(option, word);
+  }
+  return all;
+}
+
+TEST(KernelCommands, SuggestWhatIsComputedWithAllOtherOptions) {
+  auto const outcome = [](Options const& problem, Options const& choice) {
+    std::string line = "gemm --m 64 --n 64 --k 64 --device sim --explain";
+    for (Options const& options : {problem, choice})
+      for (auto const& [option, value] : options) line += " " + option + " " + value;
+    return run(line);
+  };
+  // No kernel of any build has an f16 D of these.
+  Options const plain = {{"--trans-b", ""}, {"--dtype", "bf16"}, {"--out-type", "f16"}},
+                scaled = {{"--scales", "1x128,1x128"}, {"--dtype", "e4m3"}, {"--out-type", "f16"}};
+  int with = 0, without = 0;
+  for (auto const& [problem, choice] : {std::pair(plain, Options{}),
+                                        {plain, {{"--schedule", "pingpong"}}},
+                                        {plain, {{"--schedule", "basic"}}},
+                                        {plain, {{"--tile", "128x256"}, {"--cluster", "2x1"}}},
+                                        {scaled, {}},
+                                        {scaled, {{"--tile", "64x128"}}},
+                                        {scaled, {{"--tile", "128x128"}, {"--cluster", "2x1"}}}}) {
+    Outcome const refused = outcome(problem, choice);
+    ASSERT_EQ(refused.status, 1) << refused.output;
+    bool const of_choice = refused.output.find(". Without --") != std::string::npos;
+    ++(of_choice ? without : with);
+    EXPECT_TRUE(of_choice ||
+                refused.output.find(". With the other options --") != std::string::npos)
+        << refused.output;
+    for (auto const& [option, value] : suggested(refused.output)) {
+      Options other = problem;
+      other[option] = value;
+      Outcome const taken = outcome(other, of_choice ? Options{} : choice);
+      EXPECT_EQ(taken.status, 0) << option << ": " << taken.output << refused.output;
+    }
+  }
+  EXPECT_GT(with, 0);
+  EXPECT_GT(without, 0);
 }
 
 TEST(KernelCommands, AnswerBadInputWithASentence) {
