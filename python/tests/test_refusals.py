@@ -274,7 +274,7 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: tegula.kernels.compile(""), "no kernel is named '', or begins so; 'tegula info' lists them."),
     (lambda: tegula.kernels.compile("append_keys", "sm_1"), "arch is 'sm_1'; it must be an architecture that NVRTC knows"),
     # sizes beyond any memory or the kernels' arithmetic
-    (attention(B, strided(1, 2**33, 2, 64), strided(1, 2**33, 2, 64)), "attention: seq_k is 8589934592, beyond the 32-bit arithmetic of a tile"),
+    (attention(B, strided(1, 2**33, 2, 64), strided(1, 2**33, 2, 64)), "attention: k has the shape (1, 8589934592, 2, 64); an axis has at most 1073740800 elements."),
 ]
 
 LAYOUTS: list[tuple[Callable[[], Any], str]] = [

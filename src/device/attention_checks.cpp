@@ -241,10 +241,6 @@ class AttentionChecker : Checker {
       refuse_argument(
           "attention: seq_new is {} and k_new is a null pointer; it must be 0 without one.",
           a_.seq_new);
-    if (*a_.new_dtype != a_.dtype)
-      refuse_argument(
-          "attention: new_dtype is {} and k_new is a null pointer; it must be left out without one.",
-          name_of(*a_.new_dtype));
   }
 
   void pages() const {

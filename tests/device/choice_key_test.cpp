@@ -54,10 +54,11 @@ TEST(GemmKey, TellsProblemsApart) {
       [](auto& g) { g.ldb = 2048; },
       [](auto& g) { g.ldc = 2048; },
       [](auto& g) { g.ldd = 2048; },
-      [](auto& g) { g.a_batch_stride = 0; },
-      [](auto& g) { g.b_batch_stride = 0; },
-      [](auto& g) { g.c_batch_stride = 0; },
-      [](auto& g) { g.d_batch_stride = 1 << 30; },
+      // Of one matrix there is no stride.
+      [](auto& g) { g.batch = 2, g.a_batch_stride = 0; },
+      [](auto& g) { g.batch = 2, g.b_batch_stride = 0; },
+      [](auto& g) { g.batch = 2, g.c_batch_stride = 0; },
+      [](auto& g) { g.batch = 2, g.d_batch_stride = 1 << 30; },
       [](auto& g) { g.workspace_bytes = 1 << 21; },
   };
   std::set<GemmKey> keys = {key_of(given(), kH100)};
@@ -122,8 +123,9 @@ TEST(GroupedGemmKey, TellsProblemsApart) {
       [](auto& g) { g.ldc = 2048; },
       [](auto& g) { g.ldd = 2048; },
       [](auto& g) { g.b_group_stride = 1 << 30; },
-      [](auto& g) { g.c_group_stride = 1 << 30; },
-      [](auto& g) { g.d_group_stride = 1 << 30; },
+      // Of groups of k; other groups' rows follow each other.
+      [](auto& g) { g.grouping = Grouping::k, g.c_group_stride = 1 << 30; },
+      [](auto& g) { g.grouping = Grouping::k, g.d_group_stride = 1 << 30; },
       [](auto& g) { g.scale_a_stride = 1024; },
       [](auto& g) { g.scale_b_stride = 1024; },
       [](auto& g) { g.expected_rows = 3; },

@@ -281,7 +281,7 @@ TEST(GemmArguments, StridesOfOneElementDoNotCount) {
   }
   // One row of fp8 is what TMA addresses, of any length.
   GemmArguments fp8 = gemm();
-  fp8.in = DType::e4m3, fp8.out = DType::f32, fp8.c = nullptr, fp8.beta = 0;
+  fp8.in = DType::e4m3, fp8.in_b = DType::e4m3, fp8.out = DType::f32, fp8.c = nullptr, fp8.beta = 0;
   fp8.b_major = Major::k, fp8.m = fp8.n = 1, fp8.k = 100, fp8.lda = 100, fp8.ldb = 3;
   fp8.ldc = fp8.ldd = {};
   EXPECT_NO_THROW(check(fp8, 90));
