@@ -91,7 +91,7 @@ class _Params:
         elif isinstance(argument, np.generic) and argument.dtype.kind not in _NO_NUMBERS:
             kind, member = _BY_NUMPY.get(argument.dtype.kind, _OTHER), argument.tobytes()
         elif isinstance(argument, ctypes._SimpleCData):
-            kind, member = _BY_CTYPES.get(str(argument._type_), _INTEGER), bytes(argument)
+            kind, member = _BY_CTYPES.get(getattr(argument, "_type_", ""), _INTEGER), bytes(argument)
         elif isinstance(argument, int):
             if not -(2**31) <= argument < 2**31:
                 raise ArgumentError(f"{what} is {argument}, which no int holds; say np.int64 for a member of 64 bits.")

@@ -16,7 +16,8 @@ from tegula import DeviceError, Machine
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 
-A = np.ones((64, 64), np.float16)
+ml_dtypes = pytest.importorskip("ml_dtypes")
+A = np.ones((64, 64), ml_dtypes.bfloat16)
 
 
 def forked(f: Callable[[], bool]) -> int:
@@ -34,7 +35,7 @@ def forked(f: Callable[[], bool]) -> int:
 
 
 def multiplies(machine: Machine | None) -> bool:
-    return bool(np.all(tegula.gemm(A, A, machine=machine) == 64))
+    return bool(np.all(tegula.gemm(A, A.T, machine=machine) == 64))
 
 
 def is_refused(machine: Machine) -> bool:
@@ -55,7 +56,7 @@ def test_machines_of_the_parent() -> None:
 def test_a_fork_while_a_kernel_runs() -> None:
     assert multiplies(None)
     machine, idle = Machine(), Machine()
-    q = np.ones((1, 512, 4, 64), np.float16)
+    q = np.ones((1, 512, 4, 64), ml_dtypes.bfloat16)
     stop = threading.Event()
 
     def attend() -> None:
@@ -78,7 +79,7 @@ def test_a_fork_while_a_kernel_runs() -> None:
 
 def test_a_machine_in_use_is_refused() -> None:
     machine = Machine(workers=1)
-    q = np.ones((1, 1024, 4, 64), np.float16)
+    q = np.ones((1, 1024, 4, 64), ml_dtypes.bfloat16)
     thread = threading.Thread(target=lambda: tegula.attention(q, q, q, machine=machine))
     thread.start()
     statuses = []

@@ -68,6 +68,11 @@ AttentionArguments arguments_of(tegula_attention_arguments const& a) {
   std::optional<DType> const dtype = dtype_of("attention", "dtype", a.dtype);
   if (!dtype)
     throw argument_error("attention: dtype is left out; it must be the type of q, k and v.");
+  std::optional<DType> const new_dtype = dtype_of("attention", "new_dtype", a.new_dtype);
+  if (new_dtype && a.k_new == nullptr)
+    throw argument_error(fmt::format(
+        "attention: new_dtype is {} and k_new is a null pointer; it must be left out without one.",
+        to_string(*new_dtype)));
   return {.dtype = *dtype,
           .out = dtype_of("attention", "out", a.out),
           .q = a.q,
@@ -111,7 +116,7 @@ AttentionArguments arguments_of(tegula_attention_arguments const& a) {
           .seq_new = a.seq_new,
           .cu_seqlens_new = a.cu_seqlens_new,
           .total_new = a.total_new,
-          .new_dtype = dtype_of("attention", "new_dtype", a.new_dtype),
+          .new_dtype = new_dtype,
           .k_new_stride = strides_of(a.k_new_stride),
           .v_new_stride = strides_of(a.v_new_stride),
           .workspace = a.workspace,

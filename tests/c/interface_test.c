@@ -61,7 +61,9 @@ static void layouts(void) {
   /* The second has no value: the first is not written either. */
   int64_t const beyond[] = {1, INT64_MAX};
   values[0] = values[1] = 777;
-  EXPECT(tegula_layout_values(result, beyond, 2, values) == TEGULA_LAYOUT_ERROR);
+  tegula_value* const columns = evaluated("(4,8):(1,4)");
+  EXPECT(tegula_layout_values(columns, beyond, 2, values) == TEGULA_LAYOUT_ERROR);
+  tegula_value_free(columns);
   EXPECT(values[0] == 777 && values[1] == 777);
   EXPECT(tegula_layout_values(result, NULL, INT64_MAX, values) == TEGULA_OUT_OF_MEMORY);
   EXPECT(values[0] == 777);
