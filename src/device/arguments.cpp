@@ -7,23 +7,18 @@
 #include <optional>
 #include <string>
 
+#include "fill_in.hpp"
 #include "problem.hpp"
 #include "tegula/io/text.hpp"
 
 namespace tegula {
+
+using device::fill_in;
+using device::fill_in_stride;
+
 namespace {
 
-template <class T, class Default> void fill_in(std::optional<T>& value, Default const& otherwise) {
-  if (!value) value = otherwise;
-}
-
-/// Left out, or of an axis of one element: no step is taken along it, so what is said of it does
-/// not count.
-template <class T>
-void fill_in_stride(std::optional<T>& stride, std::int64_t extent, T const& otherwise) {
-  if (!stride || extent == 1) stride = otherwise;
-}
-
+/// Strides of axes of one element are a contiguous tensor's.
 void fill_in_tokens(std::optional<TokenStrides>& strides, TokenExtents const& tokens,
                     std::int64_t heads, TokenStrides const& otherwise) {
   fill_in(strides, otherwise);

@@ -11,6 +11,7 @@
 #include "argument_checker.hpp"
 #include "backend.hpp"
 #include "families.hpp"
+#include "fill_in.hpp"
 #include "least_time.hpp"
 #include "problem.hpp"
 #include "refused.hpp"
@@ -297,17 +298,6 @@ class GroupedGemmChecker : Checker {
 
   GroupedGemmArguments const g_;  // with defaults
 };
-
-template <class T, class Default> void fill_in(std::optional<T>& value, Default const& otherwise) {
-  if (!value) value = otherwise;
-}
-
-/// Left out, or of an axis of one element: no step is taken along it, so what is said of it does
-/// not count.
-void fill_in_stride(std::optional<std::int64_t>& stride, std::int64_t extent,
-                    std::int64_t otherwise) {
-  if (!stride || extent == 1) stride = otherwise;
-}
 
 }  // namespace
 
