@@ -82,7 +82,7 @@ def test_a_machine_in_use_is_refused() -> None:
     q = np.ones((1, 1024, 4, 64), ml_dtypes.bfloat16)
     thread = threading.Thread(target=lambda: tegula.attention(q, q, q, machine=machine))
     thread.start()
-    statuses = []
+    statuses: list[int] = []
     while thread.is_alive() and len(statuses) < 3:
         statuses.append(forked(lambda: is_refused(machine)))
         if 0 in statuses:

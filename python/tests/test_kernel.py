@@ -239,24 +239,26 @@ def test_members_of_structs() -> None:
     mixed = Kernel(MEMBERS, "mixed")
     pair = np.array([(7, 8)], [("a", "i4"), ("b", "i4")])[0]
     shape = np.array([(3, 4)], [("m", "i4"), ("n", "i4")])[0]
-    expected = {8: np.float16(1.5), 10: np.int16(2), 12: np.int32(3), 16: np.int32(4), 20: np.int32(5), 24: np.int32(6), 28: np.uint8(1), 32: np.float64(0.25)}
+    expected: dict[int, Any] = {8: np.float16(1.5), 10: np.int16(2), 12: np.int32(3), 16: np.int32(4), 20: np.int32(5), 24: np.int32(6), 28: np.uint8(1), 32: np.float64(0.25)}
     at_pair = 44  # behind the empty member
-    for arguments in (
+    accepted: tuple[tuple[Any, ...], ...] = (
         (np.float16(1.5), np.int16(2), 3, 4, 5, 6, True, np.float64(0.25), pair),
         (np.uint16(0x3E00), np.uint16(2), shape, np.array([5, 6], "i4").view([("x", "i4", 2)])[0], np.uint8(1), np.float64(0.25), pair),
-    ):
+    )
+    for arguments in accepted:
         out[:] = 0
         mixed(1, out, *arguments)
         for at, value in expected.items():
             assert out[at : at + value.nbytes].tobytes() == value.tobytes(), at
         assert out[at_pair : at_pair + 8].view(np.int32).tolist() == [7, 8]
     half = np.float16(1)
-    for arguments, sentence in (
+    refusals: tuple[tuple[tuple[Any, ...], str], ...] = (
         ((half, np.int16(2), 3, 4, 5, 6, True, np.float64(1)), "Params have 10 members, and there are 9 arguments"),
         ((1.0, np.int16(2), 3, 4, 5, 6, True, np.float64(1), pair), "argument 1 is 1.0, and member 1 of its Params is a class of 2 bytes"),
         ((half, 2, 3, 4, 5, 6, True, np.float64(1), pair), "member 2 of its Params is an integer of 2 bytes; np.int16 is needed"),
         ((half, np.int16(2), pair, pair, pair, np.float64(1), pair), "member 7 of its Params is a bool"),
-    ):
+    )
+    for arguments, sentence in refusals:
         with pytest.raises(ArgumentError) as refused:
             mixed(1, out, *arguments)
         assert sentence in str(refused.value)

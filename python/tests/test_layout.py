@@ -201,7 +201,8 @@ def test_every_operation_of_the_library_is_offered() -> None:
 
 def test_no_indices_at_all() -> None:
     layout = Layout("(4,8)")
-    for none in ([], np.array([], int), np.zeros((0,), np.uint8)):
+    nothing: list[Any] = [[], np.array([], int), np.zeros((0,), np.uint8)]
+    for none in nothing:
         assert layout(none).shape == (0,) and layout(none).dtype == np.int64
     assert layout([[], []]).shape == (2, 0) and layout([], [1]).shape == (0,)
     assert Layout("(4,8):(1@0,1@1)")([]).shape == (0, 2)

@@ -20,6 +20,7 @@ ANSWERS: dict[str, Any] = {
     "report_findings": -1,
     "kernel_threads": 0,
     "kernel_params_bytes": 0,
+    "kernel_members": -1,
 }
 WITHOUT_POINTERS = {"c_version", "version", "last_error", "main"}  # main prints its help
 
