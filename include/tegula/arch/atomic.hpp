@@ -16,7 +16,9 @@
 /// in global memory and of the CTA in shared memory.
 ///
 /// **Shared memory.** At the scope of the CTA it is the CTA's own (.shared::cta); at a wider one
-/// that of any CTA of the cluster, whose address is mapa's (.shared::cluster, sm_90).
+/// that of any CTA of the cluster, whose address is mapa's (.shared::cluster, sm_90). There values
+/// have 2 or 4 bytes, but for sums of one integer or double of 8: ptxas 13.0 makes a load and a
+/// store of the others, by which an H200 loses updates.
 ///
 /// **Sums** of floating-point values round to nearest even, in their own format. Those of float in
 /// global memory take subnormals, and leave them, as zeros of their sign; all others keep them. The

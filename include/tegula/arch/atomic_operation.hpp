@@ -68,7 +68,7 @@ template <class T, int N> struct AtomicElements<AtomicOp::add, Vector<T, N>> {
 };
 
 /// Refuses what PTX does not have.
-template <AtomicOp Op, MemoryOrder O, bool Shared, bool Returns, class V>
+template <AtomicOp Op, Scope S, MemoryOrder O, bool Shared, bool Returns, class V>
 TEGULA_DEVICE constexpr void check_atomic() {
   using enum AtomicOp;
   using T = typename AtomicElements<Op, V>::Element;
@@ -92,6 +92,12 @@ TEGULA_DEVICE constexpr void check_atomic() {
                 "an atomic sum of a vector is of 2 or 4 floats, or of 2, 4 or 8 half or bfloat16");
   static_assert(n == 1 || !Shared || (AtomicShortFloat<T> && n == 2),
                 "an atomic sum of a vector in shared memory is of 2 half or bfloat16");
+  // What ptxas 13.0 makes of the others for sm_90a falls back on a load and a store where the
+  // memory is a peer's. An H200 loses updates by min, max, and, or and xor of 64 bits.
+  static_assert(
+      !Shared || S == Scope::cta || !(sizeof(T) > 4 || n > 1) || (Op == add && n == 1),
+      "in the shared memory of a cluster, atomics of more than 4 bytes and of pairs are no "
+      "atomics on a GPU, but for the sums of one integer, float or double");
   static_assert(Returns || !acquires(O),
                 "red has no result, and so acquires nothing: its order is relaxed or release");
 }
@@ -268,7 +274,7 @@ template <class Address> inline constexpr bool is_shared = std::is_same_v<Addres
 /// was there before.
 template <AtomicOp Op, Scope S, MemoryOrder O, class Address, class V>
 TEGULA_DEVICE V atom(Address address, V const& value, [[maybe_unused]] SourceLocation where) {
-  check_atomic<Op, O, is_shared<Address>, true, V>();
+  check_atomic<Op, S, O, is_shared<Address>, true, V>();
   constexpr AtomicSpec spec = AtomicSpecOf<Op, S, O, is_shared<Address>, true, V>::value;
 #if TEGULA_GPU
   return atom_statement<spec>(atomic_address(address), value);
@@ -282,7 +288,7 @@ template <Scope S, MemoryOrder O, class Address, class V>
 TEGULA_DEVICE V atom_cas(Address address, V const& expected, V const& value,
                          [[maybe_unused]] SourceLocation where) {
   constexpr AtomicOp op = AtomicOp::compare_and_swap;
-  check_atomic<op, O, is_shared<Address>, true, V>();
+  check_atomic<op, S, O, is_shared<Address>, true, V>();
   constexpr AtomicSpec spec = AtomicSpecOf<op, S, O, is_shared<Address>, true, V>::value;
 #if TEGULA_GPU
   return cas_statement<spec>(atomic_address(address), expected, value);
@@ -295,7 +301,7 @@ TEGULA_DEVICE V atom_cas(Address address, V const& expected, V const& value,
 /// Likewise without a result.
 template <AtomicOp Op, Scope S, MemoryOrder O, class Address, class V>
 TEGULA_DEVICE void red(Address address, V const& value, [[maybe_unused]] SourceLocation where) {
-  check_atomic<Op, O, is_shared<Address>, false, V>();
+  check_atomic<Op, S, O, is_shared<Address>, false, V>();
   constexpr AtomicSpec spec = AtomicSpecOf<Op, S, O, is_shared<Address>, false, V>::value;
 #if TEGULA_GPU
   red_statement<spec>(atomic_address(address), value);

@@ -102,7 +102,7 @@ template <class T, Scope S> void shared_integers() {
 TEST(Atomic, TheSameInSharedMemoryOfTheCtaAndOfItsPeer) {
   shared_integers<std::uint32_t, Scope::cta>();
   shared_integers<std::int32_t, Scope::cluster>();
-  shared_integers<std::uint64_t, Scope::cluster>();
+  shared_integers<std::uint64_t, Scope::cta>();
   shared_integers<std::int64_t, Scope::cta>();
 }
 

@@ -70,6 +70,7 @@ struct Counters : FourCtas {
 
 /// The same operations in shared memory, by the CTA's own threads, or by those of its peer. in: a
 /// word for each thread. out: of each CTA what became of ten words.
+/// Those of 64 bits in a peer's shared memory are sums only.
 template <class T, Scope S> struct SharedIntegers : OfClusters<2> {
   static constexpr int threads = 64;
   static constexpr int words = sizeof(T) / 4;
@@ -92,18 +93,20 @@ template <class T, Scope S> struct SharedIntegers : OfClusters<2> {
     constexpr SharedAddr size = sizeof(T);
     atom_shared_add<S>(to, T{5});
     red_shared_add<S>(to, T{1});
-    atom_shared_min<S>(to + size, value);
-    red_shared_min<S>(to + size, T{7});
-    atom_shared_max<S>(to + 2 * size, value);
-    red_shared_max<S>(to + 3 * size, value);
-    atom_shared_or<S>(to + 4 * size, value);
-    red_shared_or<S>(to + 5 * size, value);
-    atom_shared_xor<S>(to + 6 * size, value);
-    red_shared_xor<S>(to + 7 * size, value);
-    if (t == 20) atom_shared_exch<S>(to + 8 * size, T{99});
-    atom_shared_cas<S>(to + 9 * size, t == 30 ? T{0} : T{5}, T{42});
-    atom_shared_and<S>(to + 4 * size, static_cast<T>(~T{0}));
-    red_shared_and<S>(to + 5 * size, static_cast<T>(~T{0}));
+    if constexpr (S == Scope::cta || sizeof(T) == 4) {
+      atom_shared_min<S>(to + size, value);
+      red_shared_min<S>(to + size, T{7});
+      atom_shared_max<S>(to + 2 * size, value);
+      red_shared_max<S>(to + 3 * size, value);
+      atom_shared_or<S>(to + 4 * size, value);
+      red_shared_or<S>(to + 5 * size, value);
+      atom_shared_xor<S>(to + 6 * size, value);
+      red_shared_xor<S>(to + 7 * size, value);
+      if (t == 20) atom_shared_exch<S>(to + 8 * size, T{99});
+      atom_shared_cas<S>(to + 9 * size, t == 30 ? T{0} : T{5}, T{42});
+      atom_shared_and<S>(to + 4 * size, static_cast<T>(~T{0}));
+      red_shared_and<S>(to + 5 * size, static_cast<T>(~T{0}));
+    }
     cluster::sync();
     T* const out = reinterpret_cast<T*>(p.out) + 10 * rank;
     if (t < 10) st_global(out + t, ld_shared<T>(own + size * static_cast<SharedAddr>(t)));
