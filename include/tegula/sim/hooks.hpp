@@ -317,6 +317,11 @@ void touch_register(void const* place, SourceLocation where);
 /// operation writes a register thereafter.
 enum class FragmentUse { copied, assigned, destroyed };
 void use_fragment(void const* first, int bytes, FragmentUse use) noexcept;
+/// Findings of a fragment: value `value`, `steps` from the thread's first along each of `axes`
+/// axes, is read, and nobody has written its register; an index lies beyond `extent`, that of mode
+/// `mode`, or where `mode` is -1 the number of all values.
+void read_unwritten_register(int value, int const* steps, int axes, SourceLocation where);
+void beyond_fragment(int index, int extent, int mode, SourceLocation where);
 
 // The special-function units. Their instructions move no bytes and order nothing: the machine
 // computes them without knowing who asks. Only who keeps time is told: how many clusters do, of all

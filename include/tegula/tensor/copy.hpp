@@ -184,6 +184,7 @@ TEGULA_DEVICE void copy_to_global(
     TiledCopy<S, T, Hint> const& by,
     Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, H> const& from,
     Tensor<Global<U, A, C>, G> const& to, Wanted wanted, SourceLocation where) {
+  check_writable<U>();
   static_assert(sizeof(U) == sizeof(T) && sizeof(typename Tile::Element) == sizeof(T),
                 "copy: the copy's elements are not the tensors'");
   check_copied_elements<U, typename Tile::Element>();
@@ -216,9 +217,9 @@ TEGULA_DEVICE void copy_to_global(
 template <TiledCopySpec S, class Space, class G, class U, class F>
 TEGULA_DEVICE constexpr void check_registers() {
   static_assert(
-      map_size<G> == F::size && sizeof(U) == sizeof(typename F::Element),
+      map_size<G> == F::size,
       "copy: the fragment is not like the copy's part of the tile: make_fragment_like(partition(tile))");
-  check_copied_elements<U, typename F::Element>();
+  check_elements_of_registers<U, F>();
   static_assert(
       GlobalVectorChecked<Space::unit, G, S.vector>::value,
       "copy: a vector's elements must be neighbours in global memory, along the tensor's unit axis");
@@ -252,6 +253,7 @@ TEGULA_DEVICE void copy_from_registers(TiledCopy<S, T, Hint> const& by, Fragment
                                        SourceLocation where) {
   auto const target = by.partition(to, where);
   using MG = typename decltype(target)::Map;
+  check_writable<U>();
   check_registers<S, Global<U, A, C>, MG, U, Fragment<E, M>>();
   auto const base = target.space.base();
 #pragma unroll

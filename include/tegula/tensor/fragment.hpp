@@ -7,6 +7,7 @@
 #include "tegula/tensor/index.hpp"
 #include "tegula/tensor/map.hpp"
 #include "tegula/tensor/pack.hpp"
+#include "tegula/tensor/register_checks.hpp"
 #include "tegula/tensor/tensor.hpp"
 #if !TEGULA_GPU
 #include "tegula/sim/hooks.hpp"
@@ -47,14 +48,49 @@ template <int Bytes> struct WholeFragment {
 }  // namespace detail
 #endif
 
+/// A value of less than a register: reading it takes it out of its register, assigning to it puts
+/// it there. `auto x = r(i)` refers to the register; `auto x = r(i).value()` is the value as it is
+/// now.
+template <class F> struct RegisterReference {
+  using Element = typename F::Element;
+  F& fragment;
+  int number;
+  [[no_unique_address]] SourceLocation where;
+
+  TEGULA_DEVICE Element value() const { return fragment.value(number, where); }
+  TEGULA_DEVICE operator Element() const { return value(); }
+  /// A number is made of an element by its conversion.
+  template <class U>
+  requires(std::is_arithmetic_v<U> && !std::is_arithmetic_v<Element>) TEGULA_DEVICE operator U()
+      const {
+    static_assert(detail::no_number_by_itself<U>,
+                  "an element of a narrow format is no number by itself: to_float(r(i))");
+    return {};
+  }
+  TEGULA_DEVICE RegisterReference const& operator=(Element const& value) const {
+    fragment.set(number, value, where);
+    return *this;
+  }
+  TEGULA_DEVICE RegisterReference const& operator=(RegisterReference const& other) const {
+    return *this = other.value();
+  }
+};
+
+/// An element that is named in its register, as a float.
+template <class F> TEGULA_DEVICE float to_float(RegisterReference<F> const& x) {
+  return to_float(x.value());
+}
+
 /// A thread's registers of a tensor. The map leads from value to coordinate, counted from the
 /// thread's first value on: (values of an instruction, instructions along one axis, along the
 /// other). Values of less than 32 bits lie side by side in a register, the first lowest; one of 64
 /// bits is a register here.
 ///
-/// On the simulated machine an access to a value that an instruction in flight holds (the
-/// accumulators and the A registers of a wgmma, until it is waited for) is a finding, and so is the
-/// end of a fragment that one holds registers of.
+/// Registers hold nothing until they are written, also those of `Fragment{}`. On the simulated
+/// machine it is a finding to read one that nobody has written, or to index one that there is not.
+/// So is an access to a value that an instruction in flight holds (the accumulators and the A
+/// registers of a wgmma, until it is waited for), and the end of a fragment that one holds
+/// registers of.
 template <class T, class M> struct Fragment {
   using Map = M;
   using Element = T;
@@ -65,104 +101,146 @@ template <class T, class M> struct Fragment {
   static constexpr int per_register = detail::values_per_register<T>;
   static constexpr int registers = (size + per_register - 1) / per_register;
   template <int I> static constexpr int extent = mode_size<mode_at<I, M>>;
+  /// What names a value: a register, or a reference into one; and one that is only read.
+  using Reference = std::conditional_t<whole_registers, T&, RegisterReference<Fragment>>;
+  using ConstReference = std::conditional_t<whole_registers, T const&, T>;
 
   Register data[registers];
-#if !TEGULA_GPU
+#if TEGULA_GPU
+  TEGULA_DEVICE Fragment() {}
+#else
   [[no_unique_address]] detail::WholeFragment<static_cast<int>(sizeof(Register))* registers> whole =
       {};
+
+  constexpr Fragment() {
+    if (std::is_constant_evaluated()) return;
+    for (Register& each : data) detail::set_unwritten<T>(each);
+  }
 #endif
 
   /// Value i of all, or by one index for each mode. (CuTe: operator().)
-  TEGULA_DEVICE T& operator()(int i, SourceLocation where = SourceLocation::current()) requires(
-      whole_registers) {
-    touched(i, where);
-    return data[i];
+  template <TensorIndex I>
+  TEGULA_DEVICE Reference operator()(I i, SourceLocation where = SourceLocation::current()) {
+    return refer(detail::number_of_value<M>(M{}, where, i), where);
   }
-  TEGULA_DEVICE T const& operator()(int i, SourceLocation where = SourceLocation::current()) const
-      requires(whole_registers) {
-    touched(i, where);
-    return data[i];
-  }
-  TEGULA_DEVICE T operator()(int i, SourceLocation where = SourceLocation::current()) const
-      requires(!whole_registers) {
-    touched(i / per_register, where);
-    return unpack<T>(data[i / per_register], i % per_register);
-  }
-  TEGULA_DEVICE decltype(auto) operator()(int i, int j,
-                                          SourceLocation where = SourceLocation::current()) {
-    return (*this)(flat(i, j), where);
-  }
-  TEGULA_DEVICE decltype(auto) operator()(int i, int j,
+  template <TensorIndex I>
+  TEGULA_DEVICE ConstReference operator()(I i,
                                           SourceLocation where = SourceLocation::current()) const {
-    return (*this)(flat(i, j), where);
+    return refer(detail::number_of_value<M>(M{}, where, i), where);
   }
-  TEGULA_DEVICE decltype(auto) operator()(int i, int j, int k,
-                                          SourceLocation where = SourceLocation::current()) {
-    return (*this)(flat(i, j, k), where);
-  }
-  TEGULA_DEVICE decltype(auto) operator()(int i, int j, int k,
-                                          SourceLocation where = SourceLocation::current()) const {
-    return (*this)(flat(i, j, k), where);
-  }
-  /// A slice, f(_, m, _): modes given as `_` stay, and the fragment's registers are its own.
   template <TensorIndex I, TensorIndex J>
-  requires(std::is_same_v<I, Underscore> || std::is_same_v<J, Underscore>) TEGULA_DEVICE auto
-  operator()(I i, J j) {
-    return detail::slice_fragment(*this, i, j);
+  TEGULA_DEVICE decltype(auto) operator()(I i, J j,
+                                          SourceLocation where = SourceLocation::current()) {
+    return get(*this, where, i, j);
+  }
+  template <TensorIndex I, TensorIndex J>
+  TEGULA_DEVICE decltype(auto) operator()(I i, J j,
+                                          SourceLocation where = SourceLocation::current()) const {
+    return get(*this, where, i, j);
   }
   template <TensorIndex I, TensorIndex J, TensorIndex K>
-  requires(std::is_same_v<I, Underscore> || std::is_same_v<J, Underscore> ||
-           std::is_same_v<K, Underscore>) TEGULA_DEVICE auto
-  operator()(I i, J j, K k) {
-    return detail::slice_fragment(*this, i, j, k);
+  TEGULA_DEVICE decltype(auto) operator()(I i, J j, K k,
+                                          SourceLocation where = SourceLocation::current()) {
+    return get(*this, where, i, j, k);
   }
   template <TensorIndex I, TensorIndex J, TensorIndex K>
-  requires(std::is_same_v<I, Underscore> || std::is_same_v<J, Underscore> ||
-           std::is_same_v<K, Underscore>) TEGULA_DEVICE auto
-  operator()(I i, J j, K k) const {
-    return detail::slice_fragment(*this, i, j, k);
+  TEGULA_DEVICE decltype(auto) operator()(I i, J j, K k,
+                                          SourceLocation where = SourceLocation::current()) const {
+    return get(*this, where, i, j, k);
+  }
+
+  /// Value i, read.
+  TEGULA_DEVICE T value(int i, SourceLocation where = SourceLocation::current()) const {
+    if constexpr (whole_registers) {
+      return read_word(i, where);
+    } else {
+      return unpack<T>(read_word(i, where), i % per_register);
+    }
+  }
+  /// Assigns to value i.
+  TEGULA_DEVICE void set(int i, T const& value, SourceLocation where = SourceLocation::current()) {
+    Register& place = word(i, where);
+    if constexpr (whole_registers) {
+      place = value;
+    } else {
+      place = replace(place, i % per_register, value);
+    }
   }
 
   /// The register that holds value i and those beside it; i is the first of them.
   TEGULA_DEVICE Register& word(int i, SourceLocation where = SourceLocation::current()) {
+#if !TEGULA_GPU
+    if (static_cast<unsigned>(i) >= static_cast<unsigned>(size)) [[unlikely]]
+      return detail::no_register<Register>(i, size, where);
+#endif
     touched(i / per_register, where);
+    return data[i / per_register];
+  }
+  /// The same, read.
+  TEGULA_DEVICE Register const& read_word(int i,
+                                          SourceLocation where = SourceLocation::current()) const {
+#if !TEGULA_GPU
+    if (static_cast<unsigned>(i) >= static_cast<unsigned>(size)) [[unlikely]]
+      return detail::no_register<Register>(i, size, where);
+    touched(i / per_register, where);
+    if (detail::is_unwritten<T>(data[i / per_register])) [[unlikely]]
+      detail::report_unwritten<M>(i, where);
+#endif
     return data[i / per_register];
   }
   TEGULA_DEVICE Register const& word(int i,
                                      SourceLocation where = SourceLocation::current()) const {
-    touched(i / per_register, where);
-    return data[i / per_register];
-  }
-  /// Assigns to a value of less than 32 bits.
-  TEGULA_DEVICE void set(
-      int i, T const& value,
-      SourceLocation where = SourceLocation::current()) requires(!whole_registers) {
-    touched(i / per_register, where);
-    data[i / per_register] = replace(data[i / per_register], i % per_register, value);
+    return read_word(i, where);
   }
 
-  /// N registers from `first` on, as an instruction names them.
+  /// N registers from `first` on, as an instruction names them: one that writes them, and one that
+  /// reads them.
   template <int N> TEGULA_DEVICE auto take(int first) -> Register (&)[N] {
     return reinterpret_cast<Register(&)[N]>(data[first]);
   }
-  template <int N> TEGULA_DEVICE auto take(int first) const -> Register const (&)[N] {
+  template <int N>
+  TEGULA_DEVICE auto take(int first, SourceLocation where = SourceLocation::current()) const
+      -> Register const (&)[N] {
+    check_written(first, N, where);
     return reinterpret_cast<Register const(&)[N]>(data[first]);
   }
-
-  /// The flat number of a value given by its index in each mode.
-  template <class... I> TEGULA_DEVICE static constexpr int flat(I... i) {
-    static_assert(sizeof...(I) == M::rank,
-                  "a value takes one index, or one for each mode of the fragment");
-    int const index[] = {i...};
-    int result = 0, below = 1;
-    [&]<int... Mode>(detail::NumberList<Mode...>) {
-      ((result += index[Mode] * below, below *= extent<Mode>), ...);
+  /// An instruction reads `count` registers from `first` on. Such as nobody has written, nor
+  /// computed from written ones, are a finding on the simulated machine.
+  TEGULA_DEVICE void check_written([[maybe_unused]] int first, [[maybe_unused]] int count,
+                                   [[maybe_unused]] SourceLocation where) const {
+#if !TEGULA_GPU
+    for (int r = first; r < first + count; ++r) {
+      if (detail::is_unwritten<T>(data[r])) [[unlikely]]
+        return detail::report_unwritten<M>(r * per_register, where);
     }
-    (typename detail::CountTo<M::rank>::Type{});
-    return result;
+#endif
   }
 
  private:
+  TEGULA_DEVICE Reference refer(int i, SourceLocation where) {
+    if constexpr (whole_registers) {
+      return word(i, where);
+    } else {
+      return {*this, i, where};
+    }
+  }
+  TEGULA_DEVICE ConstReference refer(int i, SourceLocation where) const {
+    if constexpr (whole_registers) {
+      return word(i, where);
+    } else {
+      return value(i, where);
+    }
+  }
+  /// A value, or a slice, f(_, m, _): modes given as `_` stay, and the fragment's registers are
+  /// its own.
+  template <class F, class... I>
+  TEGULA_DEVICE static decltype(auto) get(F& fragment, SourceLocation where, I... i) {
+    if constexpr ((false || ... || std::is_same_v<I, Underscore>)) {
+      return detail::slice_fragment(fragment, i...);
+    } else {
+      return fragment.refer(detail::number_of_value<M>(M{}, where, i...), where);
+    }
+  }
   TEGULA_DEVICE void touched([[maybe_unused]] int reg,
                              [[maybe_unused]] SourceLocation where) const {
 #if !TEGULA_GPU
@@ -179,26 +257,55 @@ template <class F, class Numbers, class M> struct FragmentSlice {
   using Element = typename F::Element;
   using Register = typename F::Register;
   static constexpr bool whole_registers = F::whole_registers;
+  static constexpr int per_register = F::per_register;
   static constexpr int size = map_size<M>;
   template <int I> static constexpr int extent = mode_size<mode_at<I, M>>;
 
   F& fragment;
   int first;
 
-  template <class... I>
-  requires(sizeof...(I) == M::rank || sizeof...(I) == 1) TEGULA_DEVICE decltype(auto) operator()(
-      I... i) const {
-    return fragment(first + coordinate<0>(Numbers{}, i...));
+  template <TensorIndex I>
+  TEGULA_DEVICE decltype(auto) operator()(I i,
+                                          SourceLocation where = SourceLocation::current()) const {
+    return at(where, i);
   }
-  TEGULA_DEVICE decltype(auto) operator()(int i, SourceLocation where) const {
-    return fragment(first + coordinate<0>(Numbers{}, i), where);
+  template <TensorIndex I, TensorIndex J>
+  TEGULA_DEVICE decltype(auto) operator()(I i, J j,
+                                          SourceLocation where = SourceLocation::current()) const {
+    return at(where, i, j);
   }
-  TEGULA_DEVICE decltype(auto) word(int i, SourceLocation where = SourceLocation::current()) const {
-    return fragment.word(first + coordinate<0>(Numbers{}, i), where);
+  template <TensorIndex I, TensorIndex J, TensorIndex K>
+  TEGULA_DEVICE decltype(auto) operator()(I i, J j, K k,
+                                          SourceLocation where = SourceLocation::current()) const {
+    return at(where, i, j, k);
+  }
+  TEGULA_DEVICE Element value(int i, SourceLocation where = SourceLocation::current()) const {
+    return fragment.value(number(i, where), where);
   }
   TEGULA_DEVICE void set(int i, Element const& value,
                          SourceLocation where = SourceLocation::current()) const {
-    fragment.set(first + coordinate<0>(Numbers{}, i), value, where);
+    fragment.set(number(i, where), value, where);
+  }
+  TEGULA_DEVICE decltype(auto) word(int i, SourceLocation where = SourceLocation::current()) const {
+    return fragment.word(number(i, where), where);
+  }
+  TEGULA_DEVICE Register const& read_word(int i,
+                                          SourceLocation where = SourceLocation::current()) const {
+    return fragment.read_word(number(i, where), where);
+  }
+
+ private:
+  template <class... I> TEGULA_DEVICE decltype(auto) at(SourceLocation where, I... i) const {
+    return fragment(number(detail::number_of_value<M>(M{}, where, i...), where), where);
+  }
+  TEGULA_DEVICE int number(int i, [[maybe_unused]] SourceLocation where) const {
+#if !TEGULA_GPU
+    if (static_cast<unsigned>(i) >= static_cast<unsigned>(size)) [[unlikely]] {
+      if (i != detail::kReported) sim::beyond_fragment(i, size, -1, where);
+      return detail::kReported;
+    }
+#endif
+    return first + coordinate<0>(Numbers{}, i);
   }
 };
 
@@ -294,39 +401,62 @@ template <int... Extents, Registers F> TEGULA_DEVICE auto part(F&& registers) {
 /// Registers for a thread's part of a tensor, not yet written. (CuTe:
 /// make_fragment_like, make_tensor_like.)
 template <class Space, class M> TEGULA_DEVICE auto make_fragment_like(Tensor<Space, M> const&) {
-  return Fragment<std::remove_const_t<typename Space::Element>, M>{};
+  Fragment<std::remove_const_t<typename Space::Element>, M> result;
+  return result;
 }
 
 /// All values zero.
 template <class T, class M>
 TEGULA_DEVICE void clear(Fragment<T, M>& f, SourceLocation where = SourceLocation::current()) {
 #pragma unroll
-  for (int i = 0; i < f.registers; ++i) {
-    if constexpr (Fragment<T, M>::whole_registers) {
-      f(i, where) = 0;
-    } else {
-      f.data[i] = 0;
-    }
-  }
+  for (int r = 0; r < f.registers; ++r) f.word(r * f.per_register, where) = 0;
 }
 
 namespace detail {
 template <class F, class Value, class M, int... Axis, int Rank>
-TEGULA_DEVICE void call_at(F& f, Value& value, M, Coordinate<Rank> const& origin, int i,
+TEGULA_DEVICE void call_at(F& f, Value&& value, M, Coordinate<Rank> const& origin, int i,
                            NumberList<Axis...>) {
   f(value, Index{origin.at[Axis], coordinate<Axis>(M{}, i)}...);
+}
+/// Calls f with value i as a reference: of a value of less than a register, to a copy, which is
+/// then put back.
+template <class R, class F>
+TEGULA_DEVICE void with_value(R& registers, int i, SourceLocation where, F&& f) {
+  using T = typename std::remove_cvref_t<R>::Element;
+  if constexpr (R::whole_registers) {
+    f(registers(i, where));
+  } else {
+    auto& word = registers.word(i, where);
+    constexpr int packed = R::per_register;
+    T value = unpack<T>(word, i % packed);
+    f(value);
+    if constexpr (!std::is_const_v<std::remove_reference_t<decltype(word)>>)
+      word = replace(word, i % packed, value);
+  }
 }
 }  // namespace detail
 
 /// Calls f(value, i, j, ...) for each value, where (i, j, ...) is its coordinate as an Index for
-/// each axis: `origin` is that of the thread's first value.
-template <class T, class M, int Rank, class F>
-TEGULA_DEVICE void for_each(Fragment<T, M>& fragment, Coordinate<Rank> const& origin, F f,
+/// each axis: `origin` is that of the thread's first value. f may take the value by reference
+/// (`float&`, `half&`) and write it.
+template <Registers R, int Rank, class F>
+TEGULA_DEVICE void for_each(R&& registers, Coordinate<Rank> const& origin, F f,
                             SourceLocation where = SourceLocation::current()) {
+  using Own = std::remove_cvref_t<R>;
 #pragma unroll
-  for (int i = 0; i < fragment.size; ++i) {
-    detail::call_at(f, fragment(i, where), M{}, origin, i, typename detail::CountTo<Rank>::Type{});
+  for (int i = 0; i < Own::size; ++i) {
+    detail::with_value(registers, i, where, [&](auto& value) {
+      detail::call_at(f, value, typename Own::Map{}, origin, i,
+                      typename detail::CountTo<Rank>::Type{});
+    });
   }
+}
+/// Calls f(value) for each value.
+template <Registers R, class F>
+TEGULA_DEVICE void for_each(R&& registers, F f, SourceLocation where = SourceLocation::current()) {
+#pragma unroll
+  for (int i = 0; i < std::remove_cvref_t<R>::size; ++i)
+    detail::with_value(registers, i, where, [&](auto& value) { f(value); });
 }
 
 namespace detail {
@@ -374,33 +504,62 @@ template <int Axis, class M> TEGULA_DEVICE constexpr int step_along(M, int i) {
   return coordinate<Axis>(typename detail::ValuesAlong<M, Axis>::StepMode{}, i);
 }
 
+namespace detail {
+/// The number of the value in row `row` and column `column` of those that the thread has.
+template <class M> TEGULA_DEVICE constexpr int number_along(int row, int column) {
+  return coordinate<0>(typename ValuesAlong<M, 0>::Type{}, row) +
+         coordinate<0>(typename ValuesAlong<M, 1>::Type{}, column);
+}
+}  // namespace detail
+
 /// The value in row `row` and column `column` of those that the thread has, numbered from 0.
 /// (FlashAttention: convert_layout_acc_rowcol.)
 template <Registers F>
 TEGULA_DEVICE decltype(auto) row_column(F&& f, int row, int column,
                                         SourceLocation where = SourceLocation::current()) {
   using M = typename std::remove_cvref_t<F>::Map;
-  return f(coordinate<0>(typename detail::ValuesAlong<M, 0>::Type{}, row) +
-               coordinate<0>(typename detail::ValuesAlong<M, 1>::Type{}, column),
-           where);
+  return f(detail::number_along<M>(row, column), where);
 }
 
+namespace detail {
+/// What a function of elements of T is given: floats in the place of a narrow format's, where it
+/// takes floats.
+template <class T, class F, class... Args>
+using Operand =
+    std::conditional_t<!std::is_arithmetic_v<T> && std::is_invocable_v<F, Args...>, float, T>;
+template <class To, class T> TEGULA_DEVICE To operand(T const& value) {
+  if constexpr (std::is_same_v<To, T>) {
+    return value;
+  } else {
+    return widened(value);
+  }
+}
+}  // namespace detail
+
 /// One value for each row (Axis 1: the columns are reduced away) or column (Axis 0) that the thread
-/// has: combine(...combine(combine(first, second), third)...). The thread's own values alone.
-template <int Axis, class T, class M, class Combine>
-TEGULA_DEVICE auto reduce(Fragment<T, M> const& f, Combine combine,
+/// has: combine(...combine(combine(first, second), third)...). The thread's own values alone. Of
+/// values of 16 or 8 bits `combine` may take floats, and then the result's are floats.
+template <int Axis, Registers F, class Combine>
+TEGULA_DEVICE auto reduce(F const& f, Combine combine,
                           SourceLocation where = SourceLocation::current()) {
   static_assert(Axis == 0 || Axis == 1,
                 "reduce: a fragment has rows (axis 0) and columns (axis 1)");
+  using M = typename F::Map;
+  using T = detail::Operand<typename F::Element, Combine, float, float>;
+  static_assert(std::is_invocable_r_v<T, Combine, T, T>,
+                "reduce: combine(a, b) takes two values of the fragment (or, of a narrow format, "
+                "two floats) and returns one");
   Fragment<T, Map<typename detail::ValuesAlong<M, 1 - Axis>::StepMode>> result;
+  auto const at = [&](int kept, int reduced) {
+    return detail::operand<T>(f.value(
+        detail::number_along<M>(Axis == 1 ? kept : reduced, Axis == 1 ? reduced : kept), where));
+  };
 #pragma unroll
   for (int i = 0; i < count_along<M, 1 - Axis>; ++i) {
-    result.data[i] = Axis == 1 ? row_column(f, i, 0, where) : row_column(f, 0, i, where);
+    T sum = at(i, 0);
 #pragma unroll
-    for (int j = 1; j < count_along<M, Axis>; ++j) {
-      result.data[i] = combine(result.data[i],
-                               Axis == 1 ? row_column(f, i, j, where) : row_column(f, j, i, where));
-    }
+    for (int j = 1; j < count_along<M, Axis>; ++j) sum = combine(sum, at(i, j));
+    result.set(i, sum, where);
   }
   return result;
 }
@@ -423,24 +582,12 @@ template <class T, class From, class Order> struct Rounded {
 
  private:
   TEGULA_DEVICE float value(int i, SourceLocation where) const {
-    return from(coordinate<0>(Order{}, i), where);
+    return from.value(coordinate<0>(Order{}, i), where);
   }
 };
 /// The values rounded to T (half, bfloat16) when an instruction asks for them.
 template <class T, Registers F> TEGULA_DEVICE auto rounded(F const& f) {
   return Rounded<T, F, Mode<Along<0, F::size, 1>>>{f};
-}
-
-/// The values rounded to T (half, bfloat16), to nearest even.
-template <class T, class M>
-TEGULA_DEVICE Fragment<T, M> convert(Fragment<float, M> const& f,
-                                     SourceLocation where = SourceLocation::current()) {
-  static_assert(map_size<M> % 2 == 0, "convert: values are rounded in pairs");
-  Fragment<T, M> result;
-#pragma unroll
-  for (int i = 0; i < result.registers; ++i)
-    result.data[i] = pack_pair<T>(f(2 * i, where), f(2 * i + 1, where));
-  return result;
 }
 
 }  // namespace tegula

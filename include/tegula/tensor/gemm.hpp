@@ -41,6 +41,7 @@ template <MmaSpec S, class T, class M>
 TEGULA_DEVICE void mma_step(Fragment<T, M>& c, int tile, typename MmaRegisters<S>::A const& a,
                             typename MmaRegisters<S>::B const& b, SourceLocation where) {
   constexpr int registers = MmaRegisters<S>::d_count;
+  c.check_written(registers * tile, registers, where);
   auto& d = c.template take<registers>(registers * tile);
   mma_sync<S>(d, a, b, d, where);
 }
@@ -71,8 +72,8 @@ requires(S.atom.operands == MmaOperands::warp) TEGULA_DEVICE
 #pragma unroll
       for (int i = 0; i < N; ++i) {
         int const n = m % 2 == 0 ? i : N - 1 - i;
-        detail::mma_step<S.atom>(c, m + M * n, a.template take<ra>(ra * (m + M * k)),
-                                 b.template take<rb>(rb * (n + N * k)), where);
+        detail::mma_step<S.atom>(c, m + M * n, a.template take<ra>(ra * (m + M * k), where),
+                                 b.template take<rb>(rb * (n + N * k), where), where);
       }
     }
   }
@@ -118,7 +119,8 @@ requires(S.atom.operands == MmaOperands::warp) TEGULA_DEVICE
       for (int i = 0; i < M * ra; ++i) own_a[i / ra][i % ra] = a.reg(i + M * ra * k, where);
     } else if constexpr (detail::is_fragment<A>) {
 #pragma unroll
-      for (int i = 0; i < M * ra; ++i) own_a[i / ra][i % ra] = a.data[i + M * ra * k];
+      for (int i = 0; i < M * ra; ++i)
+        own_a[i / ra][i % ra] = a.read_word(A::per_register * (i + M * ra * k), where);
     } else {
       constexpr int loads_a = mode_size<mode_at<0, typename A::Map>>;
       detail::check_depth<mode_size<mode_at<1, typename A::Map>>, K>();
@@ -177,7 +179,7 @@ TEGULA_DEVICE void gemm(Tensor<SA, MA> const& a, Tensor<SB, MB> const& b, Fragme
     for (int m = 0; m < M; ++m) {
 #pragma unroll
       for (int n = 0; n < N; ++n)
-        c(m + M * n, where) = fma(own_a.data[m], own_b.data[n], c(m + M * n, where));
+        c.set(m + M * n, fma(own_a.data[m], own_b.data[n], c.value(m + M * n, where)), where);
     }
   }
 }

@@ -8,7 +8,9 @@
 #include "tegula/tensor/element_types.hpp"
 #include "tegula/tensor/fragment.hpp"
 #include "tegula/tensor/global.hpp"
+#include "tegula/tensor/register_arithmetic.hpp"
 #include "tegula/tensor/shared.hpp"
+#include "tegula/tensor/tiled_copy.hpp"
 #include "tegula/tensor/tiled_mma.hpp"
 #include "tegula/tensor/vector.hpp"
 
@@ -70,11 +72,22 @@ struct PartConflicts<Tensor<Shared<Tile, Threads, CopyOp::universal, Moved>, M>>
                        vector *static_cast<int>(sizeof(typename Tile::Element)) > ;
 };
 
+/// Registers F and memory of elements of T.
+template <class T, class F> TEGULA_DEVICE constexpr void check_elements_of_registers() {
+  static_assert(
+      same_elements<typename F::Element, T>,
+      "copy: the registers hold another type than the memory: convert<T>(registers) converts their "
+      "values, recast<T>(registers) or recast<T>(tensor) takes the bits as they are");
+}
+/// Elements that are written.
+template <class T> TEGULA_DEVICE constexpr void check_writable() {
+  static_assert(!std::is_const_v<T>,
+                "copy: the target's elements are const: its tensor was made of a pointer to const, "
+                "and is only read");
+}
 template <class T, class F, class Tensor> TEGULA_DEVICE constexpr void check_same_size() {
   static_assert(F::size == Tensor::size, "copy: the tensor and the fragment differ in size");
-  static_assert(sizeof(typename F::Element) == sizeof(T),
-                "copy: the tensor and the fragment differ in element");
-  check_copied_elements<T, typename F::Element>();
+  check_elements_of_registers<T, F>();
 }
 
 /// How many of a fragment's values, from one on, are neighbours in its registers: all, or a slice's
@@ -122,12 +135,12 @@ TEGULA_DEVICE Vector<Element, N> get(F const& source, int i, SourceLocation wher
     RegisterBits<N* static_cast<int>(sizeof(Element))> words;
 #pragma unroll
     for (int r = 0; r < N / per_register; ++r)
-      words.word[r] = bits_as<std::uint32_t>(source.word(i + r * per_register, where));
+      words.word[r] = bits_as<std::uint32_t>(source.read_word(i + r * per_register, where));
     return bits_as<Vector<Element, N>>(words);
   } else {
     Vector<Element, N> values;
 #pragma unroll
-    for (int j = 0; j < N; ++j) values.data[j] = bits_as<Element>(source(i + j, where));
+    for (int j = 0; j < N; ++j) values.data[j] = bits_as<Element>(source.value(i + j, where));
     return values;
   }
 }
@@ -164,7 +177,7 @@ template <Registers F>
 TEGULA_DEVICE std::uint32_t register_of(F const& source, int i, SourceLocation where) {
   static_assert(sizeof(typename F::Element) == 2,
                 "copy: stmatrix stores elements of 16 bits: rounded<T>(f)");
-  return source.word(2 * i, where);
+  return source.read_word(2 * i, where);
 }
 }  // namespace detail
 
@@ -220,6 +233,23 @@ TEGULA_DEVICE void copy(F const& source,
   }
 }
 
+/// A thread's part of a tile in shared memory, to registers like it (make_fragment_like of the
+/// copy's part), and back. (To and from global memory: copy.hpp.)
+template <TiledCopySpec S, class T, class Tile, int Moved, class H, class E, class M>
+TEGULA_DEVICE void copy(TiledCopy<S, T> const& by,
+                        Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, H> const& from,
+                        Fragment<E, M>& to, SourceLocation where = SourceLocation::current()) {
+  detail::check_elements_of_registers<T, Fragment<E, M>>();
+  copy(by.partition(from, where), to, where);
+}
+template <TiledCopySpec S, class T, class E, class M, class Tile, int Moved, class H>
+TEGULA_DEVICE void copy(TiledCopy<S, T> const& by, Fragment<E, M> const& from,
+                        Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, H> const& to,
+                        SourceLocation where = SourceLocation::current()) {
+  detail::check_elements_of_registers<T, Fragment<E, M>>();
+  copy(from, by.partition(to, where), where);
+}
+
 /// Between registers and a thread's elements of global memory, one at a time; of a tensor that
 /// clips, none outside of it is written, and zeros stand for what would be read there.
 template <class T, class A, Clip C, class M, Registers F>
@@ -234,22 +264,19 @@ TEGULA_DEVICE void copy(Tensor<Global<T, A, C>, M> const& source, F&& target,
     Element value{};
     if (C == Clip::none || base.template inside<M>(i))
       value = ld_global<Element>(base.template at<M>(where, i), where);
-    if constexpr (To::whole_registers) {
-      target(i, where) = value;
-    } else {
-      target.set(i, value, where);
-    }
+    target.set(i, bits_as<typename To::Element>(value), where);
   }
 }
 template <Registers F, class T, class A, Clip C, class M>
 TEGULA_DEVICE void copy(F const& source, Tensor<Global<T, A, C>, M> const& target,
                         SourceLocation where = SourceLocation::current()) {
   detail::check_same_size<T, F, Tensor<Global<T, A, C>, M>>();
+  detail::check_writable<T>();
   auto const base = target.space.base();
 #pragma unroll
   for (int i = 0; i < F::size; ++i) {
     if (C == Clip::none || base.template inside<M>(i))
-      st_global(base.template at<M>(where, i), bits_as<T>(source(i, where)), where);
+      st_global(base.template at<M>(where, i), bits_as<T>(source.value(i, where)), where);
   }
 }
 

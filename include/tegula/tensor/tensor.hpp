@@ -74,15 +74,33 @@ struct Tiles<Mode<Along<Axis, Extent, Step>>, Tile> {
 
 }  // namespace detail
 
+namespace detail {
+/// False, for a static_assert of what must not be instantiated.
+template <class U> inline constexpr bool no_number_by_itself = false;
+}  // namespace detail
+
 /// One element of a tensor: reading it loads, assigning to it stores. It remembers the line that
-/// named it.
+/// named it. `auto x = t(i, j)` is such a reference, and loads where it is read;
+/// `auto x = t(i, j).value()` loads now.
 template <class Space, class Place> struct ElementReference {
   using Element = std::remove_const_t<typename Space::Element>;
   Place place;
   [[no_unique_address]] SourceLocation where;
 
-  TEGULA_DEVICE operator Element() const { return Space::load(place, where); }
+  TEGULA_DEVICE Element value() const { return Space::load(place, where); }
+  TEGULA_DEVICE operator Element() const { return value(); }
+  /// A number is made of an element by its conversion.
+  template <class U>
+  requires(std::is_arithmetic_v<U> && !std::is_arithmetic_v<Element>) TEGULA_DEVICE operator U()
+      const {
+    static_assert(detail::no_number_by_itself<U>,
+                  "an element of a narrow format is no number by itself: to_float(t(i, j))");
+    return {};
+  }
   TEGULA_DEVICE ElementReference const& operator=(Element const& value) const {
+    static_assert(!std::is_const_v<typename Space::Element>,
+                  "the tensor's elements are const: it was made of a pointer to const, and is only "
+                  "read");
     Space::store(place, value, where);
     return *this;
   }
@@ -90,6 +108,12 @@ template <class Space, class Place> struct ElementReference {
     return *this = static_cast<Element>(other);
   }
 };
+
+/// An element of a tensor as a float: loads it.
+template <class Space, class Place>
+TEGULA_DEVICE float to_float(ElementReference<Space, Place> const& x) {
+  return to_float(x.value());
+}
 
 /// A view of a space. Modes are numbered from 0; `Map` says where each leads.
 template <class SpaceType, class M> struct Tensor {

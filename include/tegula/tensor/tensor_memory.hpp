@@ -207,8 +207,8 @@ TEGULA_DEVICE void copy(Fragment<T, M> const& from, Tensor<TensorMemory<T>, MC> 
 #pragma unroll
   for (int first = 0; first < count; first += part)
     tcgen05_st<TensorShape::lanes32_bits32, part>(
-        from.template take<part>(first), to.at(where, 0, first * TensorMemory<T>::per_column),
-        where);
+        from.template take<part>(first, where),
+        to.at(where, 0, first * TensorMemory<T>::per_column), where);
 }
 /// Accumulators of f16.
 template <class M, class MC>
@@ -222,7 +222,7 @@ TEGULA_DEVICE void copy(Fragment<half, M> const& from,
 #pragma unroll
   for (int first = 0; first < count; first += part)
     tcgen05_st<TensorShape::lanes32_bits32, part, TensorPacking::halves>(
-        from.template take<part>(first), to.at(where, 0, 2 * first), where);
+        from.template take<part>(first, where), to.at(where, 0, 2 * first), where);
 }
 template <class T, class F, class Order, class MC>
 TEGULA_DEVICE void copy(Rounded<T, F, Order> const& from, Tensor<TensorMemory<T>, MC> const& to,

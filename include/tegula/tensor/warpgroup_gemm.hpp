@@ -25,6 +25,7 @@ TEGULA_DEVICE void warpgroup_gemm(Tensor<Descriptors<TB>, MB> const& b, Fragment
     for (int m = 0; m < M; ++m) {
 #pragma unroll
       for (int n = 0; n < N; ++n) {
+        if (accumulate && k == 0) c.check_written(apart * (m + M * n), count, where);
         wgmma<S.atom>(c.template take<count>(apart * (m + M * n)), operand(m, k), b.at(where, n, k),
                       accumulate || k > 0, where);
       }
@@ -63,8 +64,8 @@ requires(S.atom.operands == MmaOperands::rs) TEGULA_DEVICE
               SourceLocation where = SourceLocation::current()) {
   constexpr int M = mode_size<mode_at<1, MA>>, r = a_registers(S.atom);
   detail::warpgroup_gemm<S, M, mode_size<mode_at<2, MA>>>(
-      b, c,
-      accumulate, [&](int m, int k) -> auto const& { return a.template take<r>(r * (m + M * k)); },
+      b, c, accumulate,
+      [&](int m, int k) -> auto const& { return a.template take<r>(r * (m + M * k), where); },
       where);
 }
 

@@ -50,6 +50,29 @@ void use_fragment(void const* first, int bytes, FragmentUse use) noexcept {
   }
 }
 
+void read_unwritten_register(int value, int const* steps, int axes, SourceLocation where) {
+  Cta* const cta = running_cta();
+  if (cta == nullptr || !cta->checking()) return;
+  std::string place;
+  for (int axis = 0; axis < axes; ++axis)
+    place += fmt::format("{}{}", axis == 0 ? "" : ", ", steps[axis]);
+  cta->report(
+      FindingKind::uninitialized_read, where, cta->here(), "", "",
+      fmt::format("value {} of a fragment, ({}) from the thread's first, is read, and nobody "
+                  "has written its register: clear or fill the fragment, or copy into it",
+                  value, place));
+}
+
+void beyond_fragment(int index, int extent, int mode, SourceLocation where) {
+  Cta* const cta = running_cta();
+  if (cta == nullptr || !cta->checking()) return;
+  std::string const what =
+      mode < 0 ? fmt::format("a fragment of {} value{}", extent, extent == 1 ? "" : "s")
+               : fmt::format("a fragment whose mode {} has extent {}", mode, extent);
+  cta->report(FindingKind::out_of_bounds, where, cta->here(), "", "",
+              fmt::format("index {} of {}: it has no such register", index, what));
+}
+
 FragmentUseText text_of(FragmentUse use) {
   constexpr FragmentUseText texts[] = {{"is copied", "the copy"},
                                        {"is assigned to", "the assignment"},
