@@ -17,9 +17,9 @@ namespace tegula::sim {
 
 /// What the checker found. docs/machine.md has an example of each.
 enum class FindingKind : std::uint8_t {
-  out_of_bounds,       ///< an access outside of every buffer
+  out_of_bounds,       ///< an access outside of every buffer, or beyond a fragment
   misaligned,          ///< an address that is no multiple of the access's size
-  uninitialized_read,  ///< a read of memory that nobody wrote
+  uninitialized_read,  ///< a read of memory, or of a fragment's register, that nobody wrote
   async_read_early,    ///< a read of bytes that an operation in flight is to write
   async_overwrite,     ///< a write to bytes that an operation in flight is to write, or to read
   data_race,           ///< two accesses to the same bytes, one of them a write, that nothing orders

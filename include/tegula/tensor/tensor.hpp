@@ -89,7 +89,10 @@ template <class Space, class Place> struct ElementReference {
 
   TEGULA_DEVICE Element value() const { return Space::load(place, where); }
   TEGULA_DEVICE operator Element() const { return value(); }
-  /// A number is made of an element by its conversion.
+  /// A number is made of an element of a narrow format by its conversion, or by an explicit cast.
+  TEGULA_DEVICE explicit operator float() const requires(!std::is_arithmetic_v<Element>) {
+    return to_float(value());
+  }
   template <class U>
   requires(std::is_arithmetic_v<U> && !std::is_arithmetic_v<Element>) TEGULA_DEVICE operator U()
       const {

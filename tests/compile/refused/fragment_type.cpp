@@ -1,5 +1,5 @@
 // Registers of half are copied to memory of bfloat16, which has elements of the same size.
-// prints: copy: the registers hold another type than the memory: convert<T>(registers) converts their values
+// prints: copy: the registers hold another type than the memory: convert<T>(registers)
 
 #include "tegula/tensor/copy.hpp"
 
