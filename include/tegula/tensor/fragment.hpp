@@ -219,6 +219,11 @@ template <class T, class M> struct Fragment {
 #endif
   }
 
+  /// The number of a value given by its index in each mode.
+  template <class... I> TEGULA_DEVICE static constexpr int flat(I... i) {
+    return detail::number_of_value<M>(M{}, SourceLocation{}, i...);
+  }
+
  private:
   TEGULA_DEVICE Reference refer(int i, SourceLocation where) {
     if constexpr (whole_registers) {

@@ -88,7 +88,8 @@ inline constexpr bool within<I, Extent> =
 /// beyond the fragment where that is known at compile time; elsewhere a finding on the
 /// simulated machine.
 template <class M, class... Modes, class... I>
-TEGULA_DEVICE int number_of_value(Map<Modes...>, [[maybe_unused]] SourceLocation where, I... i) {
+TEGULA_DEVICE constexpr int number_of_value(Map<Modes...>, [[maybe_unused]] SourceLocation where,
+                                            I... i) {
   if constexpr (sizeof...(I) == 1) {
     static_assert((within<I, map_size<M>> && ...),
                   "a fragment has no such value: an index for all modes lies from 0 to size - 1");

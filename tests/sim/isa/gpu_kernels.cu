@@ -6,6 +6,7 @@
 #include "gpu_kernels.hpp"
 #include "hopper_kernels.hpp"
 #include "instruction_kernels.hpp"
+#include "register_kernels.hpp"
 #include "synchronisation_kernels.hpp"
 #include "vocabulary_kernels.hpp"
 #include "wgmma_kernels.hpp"
@@ -114,6 +115,10 @@ std::vector<std::uint32_t> run_atomic_on_gpu(int index, std::vector<std::uint32_
 
 std::vector<std::uint32_t> run_copy_on_gpu(int index, std::vector<std::uint32_t> const& in) {
   return run_one_of(index, in, copy_kernels::AllKernels{});
+}
+
+std::vector<std::uint32_t> run_registers_on_gpu(int index, std::vector<std::uint32_t> const& in) {
+  return run_one_of(index, in, register_kernels::AllKernels{});
 }
 
 std::vector<std::uint32_t> run_wgmma_on_gpu(int index, std::vector<std::uint32_t> const& in) {

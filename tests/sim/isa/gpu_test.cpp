@@ -53,6 +53,11 @@ TEST(Gpu, EveryCopyKernelGivesTheSimulatedMachinesBits) {
   compare_all(all_copy_kernels(), run_copy_on_gpu);
 }
 
+TEST(Gpu, EveryKernelOfRegistersGivesTheSimulatedMachinesBits) {
+  if (!has_hopper_gpu()) GTEST_SKIP() << "no GPU of compute capability 9.x";
+  compare_all(all_register_kernels(), run_registers_on_gpu);
+}
+
 TEST(Gpu, EveryWgmmaKernelGivesTheSimulatedMachinesBits) {
   if (!has_hopper_gpu()) GTEST_SKIP() << "no GPU that executes the instructions of sm_90a";
   int index = 0;

@@ -31,6 +31,9 @@ std::vector<std::uint32_t> run_atomic_on_gpu(int index, std::vector<std::uint32_
 /// As run_on_gpu, of copy_kernels::AllKernels.
 std::vector<std::uint32_t> run_copy_on_gpu(int index, std::vector<std::uint32_t> const& in);
 
+/// As run_on_gpu, of register_kernels::AllKernels.
+std::vector<std::uint32_t> run_registers_on_gpu(int index, std::vector<std::uint32_t> const& in);
+
 /// As run_on_gpu, of wgmma_kernels::AllKernels.
 std::vector<std::uint32_t> run_wgmma_on_gpu(int index, std::vector<std::uint32_t> const& in);
 

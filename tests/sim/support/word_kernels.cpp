@@ -3,6 +3,7 @@
 #include "atomic_kernels.hpp"
 #include "copy_kernels.hpp"
 #include "hopper_kernels.hpp"
+#include "register_kernels.hpp"
 #include "run_kernel.hpp"
 #include "synchronisation_kernels.hpp"
 #include "vocabulary_kernels.hpp"
@@ -48,6 +49,11 @@ std::vector<WordKernel> const& all_atomic_kernels() {
 
 std::vector<WordKernel> const& all_copy_kernels() {
   static std::vector<WordKernel> const all = word_kernels(copy_kernels::AllKernels{});
+  return all;
+}
+
+std::vector<WordKernel> const& all_register_kernels() {
+  static std::vector<WordKernel> const all = word_kernels(register_kernels::AllKernels{});
   return all;
 }
 

@@ -9,8 +9,8 @@
 #include "tegula/sim/machine.hpp"
 
 /// The kernels of instruction_kernels.hpp, vocabulary_kernels.hpp, hopper_kernels.hpp,
-/// synchronisation_kernels.hpp, atomic_kernels.hpp, copy_kernels.hpp and wgmma_kernels.hpp as
-/// values: compiled once, for all tests that run each of them.
+/// synchronisation_kernels.hpp, atomic_kernels.hpp, copy_kernels.hpp, register_kernels.hpp and
+/// wgmma_kernels.hpp as values: compiled once, for all tests that run each of them.
 namespace tegula {
 
 struct WordKernel {
@@ -48,6 +48,8 @@ std::vector<WordKernel> const& all_synchronisation_kernels();
 std::vector<WordKernel> const& all_atomic_kernels();
 /// In the order of copy_kernels::AllKernels.
 std::vector<WordKernel> const& all_copy_kernels();
+/// In the order of register_kernels::AllKernels.
+std::vector<WordKernel> const& all_register_kernels();
 /// In the order of wgmma_kernels::AllKernels.
 std::vector<WgmmaKernel> const& all_wgmma_kernels();
 
