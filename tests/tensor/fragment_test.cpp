@@ -328,19 +328,19 @@ template <class T> std::vector<T> random_values(std::size_t count, unsigned seed
     if constexpr (std::is_unsigned_v<T>) {
       x = static_cast<T>(number + 64);
     } else {
-      x = detail::converted<T>(static_cast<float>(number) / (std::is_integral_v<T> ? 1 : 8));
+      x = detail::as_number<T>(static_cast<float>(number) / (std::is_integral_v<T> ? 1 : 8));
     }
   }
   return result;
 }
-template <class T> double real(T x) { return detail::converted<double>(x); }
+template <class T> double real(T x) { return detail::as_number<double>(x); }
 
 /// What arithmetic in T makes of an exact result: integers wrap.
 template <class T> T as(double exact) {
   if constexpr (std::is_integral_v<T>) {
     return static_cast<T>(static_cast<std::int64_t>(exact));
   } else {
-    return detail::converted<T>(static_cast<float>(exact));
+    return detail::as_number<T>(static_cast<float>(exact));
   }
 }
 
@@ -414,7 +414,7 @@ TEST(Fragment, ArithmeticIsThatOfTheNumbersRounded) {
 template <class To, class From> void converts() {
   Fragment<From, identity_map<7>> from;
   float const numbers[] = {0, 1, 2, 3, 4, 6, 8};
-  for (int i = 0; i < 7; ++i) from(i) = detail::converted<From>(numbers[i]);
+  for (int i = 0; i < 7; ++i) from(i) = detail::as_number<From>(numbers[i]);
   auto const to = convert<To>(from);
   static_assert(std::is_same_v<typename decltype(to)::Element, To>);
   for (int i = 0; i < 7; ++i) EXPECT_EQ(real(To(to(i))), numbers[i]);

@@ -28,11 +28,11 @@ template <class To, class From> TEGULA_DEVICE To truncated(From x) {
 }
 
 /// A number as another type of number.
-template <class To, class From> TEGULA_DEVICE To converted(From const& x) {
+template <class To, class From> TEGULA_DEVICE To as_number(From const& x) {
   if constexpr (std::is_same_v<To, From>) {
     return x;
   } else if constexpr (!std::is_arithmetic_v<From>) {
-    return converted<To>(widened(x));
+    return as_number<To>(widened(x));
   } else if constexpr (!std::is_arithmetic_v<To>) {
     return narrowed<To>(static_cast<float>(x));
   } else if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
@@ -57,7 +57,7 @@ TEGULA_DEVICE void assign_each(R& r, SourceLocation where, F& f, A const&... a) 
   for (int i = 0; i < R::size; ++i) {
     auto const result = f(operand<Operand<typename A::Element, F, Wide<typename A::Element>...>>(
         a.value(i, where))...);
-    r.set(i, converted<T>(result), where);
+    r.set(i, as_number<T>(result), where);
   }
 }
 template <class F>
@@ -94,7 +94,7 @@ template <Registers R, class Value>
 TEGULA_DEVICE void fill(R&& r, Value const& value,
                         SourceLocation where = SourceLocation::current()) {
   using T = typename std::remove_cvref_t<R>::Element;
-  T const own = detail::converted<T>(value);
+  T const own = detail::as_number<T>(value);
 #pragma unroll
   for (int i = 0; i < std::remove_cvref_t<R>::size; ++i) r.set(i, own, where);
 }
@@ -127,7 +127,7 @@ template <class R> struct NumberAt {
   template <class X>
   requires(!Registers<X>) TEGULA_DEVICE
       NumberAt(X const& x, SourceLocation where = SourceLocation::current())
-      : value(converted<Wide<typename R::Element>>(x)), where(where) {}
+      : value(as_number<Wide<typename R::Element>>(x)), where(where) {}
 };
 template <class R> struct RegistersAt {
   R const& value;
@@ -190,13 +190,13 @@ TEGULA_DEVICE auto convert(F const& f, SourceLocation where = SourceLocation::cu
   if constexpr (std::is_same_v<T, half> || std::is_same_v<T, bfloat16>) {
 #pragma unroll
     for (int i = 0; i < size; i += 2) {
-      float const low = detail::converted<float>(f.value(i, where));
-      float const high = i + 1 < size ? detail::converted<float>(f.value(i + 1, where)) : 0.0f;
+      float const low = detail::as_number<float>(f.value(i, where));
+      float const high = i + 1 < size ? detail::as_number<float>(f.value(i + 1, where)) : 0.0f;
       result.data[i / 2] = pack_pair<T>(low, high);
     }
   } else {
 #pragma unroll
-    for (int i = 0; i < size; ++i) result.set(i, detail::converted<T>(f.value(i, where)), where);
+    for (int i = 0; i < size; ++i) result.set(i, detail::as_number<T>(f.value(i, where)), where);
   }
   return result;
 }

@@ -89,7 +89,7 @@ TEGULA_DEVICE void reduce_lanes(TiledMma<S> const&, R&& values, Combine combine,
       T const own = values.value(i, where);
       T const other = detail::value_of_lane(own, lane, where);
       values.set(i,
-                 detail::converted<T>(combine(detail::operand<W>(own), detail::operand<W>(other))),
+                 detail::as_number<T>(combine(detail::operand<W>(own), detail::operand<W>(other))),
                  where);
     }
   }

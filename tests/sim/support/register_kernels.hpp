@@ -74,17 +74,17 @@ template <class T> struct Computes : OneWarp {
     F a, b;
 #pragma unroll
     for (int i = 0; i < count; ++i) {
-      a(i) = detail::converted<T>(number(i % 4));
-      b(i) = detail::converted<T>(number(4 + i % 4) + static_cast<float>(i));
+      a(i) = detail::as_number<T>(number(i % 4));
+      b(i) = detail::as_number<T>(number(4 + i % 4) + static_cast<float>(i));
     }
     a += b, a *= 0.75f, a -= b, a *= b;
     transform(a, b, a, Maximum{});
     transform(a, [](float x) { return x - 0.125f; });
-    for_each(a, [](T& x) { x = detail::converted<T>(2 * to_float(x)); });
+    for_each(a, [](T& x) { x = detail::as_number<T>(2 * to_float(x)); });
     a(1, _) += 3;
     a(0) = a(1, 1);
     auto const sums = reduce<1>(a, Plus{});
-    b(0) = detail::converted<T>(sums(0)), b(1) = detail::converted<T>(sums(1));
+    b(0) = detail::as_number<T>(sums(0)), b(1) = detail::as_number<T>(sums(1));
     a -= b;
     lane.store(a);
   }
