@@ -29,10 +29,17 @@ template <class Tile, class H> struct SharedPiece {
   static constexpr int bytes =
       bytes_in_one_piece(OffsetFacts<Tile, all_modes<H>>::offsets, sizeof(typename Tile::Element));
 };
+/// Whether elements of a map are neighbours along the unit axis: one mode is a run of them, and the
+/// others have one index.
+template <class M> inline constexpr bool is_one_index = map_size<Map<M>> == 1;
+template <int UnitAxis, class M> inline constexpr bool is_run = false;
+template <int UnitAxis, int Extent>
+inline constexpr bool is_run<UnitAxis, Mode<Along<UnitAxis, Extent, 1>>> = true;
 template <int UnitAxis, class G> inline constexpr bool is_one_run = false;
-template <int UnitAxis, int Extent, class... Empty>
-inline constexpr bool is_one_run<UnitAxis, Map<Mode<Along<UnitAxis, Extent, 1>>, Empty...>> =
-    (true && ... && std::is_same_v<Empty, Mode<>>);
+template <int UnitAxis, class... Modes>
+inline constexpr bool is_one_run<UnitAxis, Map<Modes...>> =
+    (0 + ... + (is_one_index<Modes> ? 0 : 1)) == 1 &&
+    (true && ... && (is_one_index<Modes> || is_run<UnitAxis, Modes>));
 /// A bulk copy moves all of its bytes: none of them may lie outside of the tensor.
 template <class T, class A, Clip C, class G>
 TEGULA_DEVICE void check_inside([[maybe_unused]] Tensor<Global<T, A, C>, G> const& tensor,
