@@ -120,7 +120,8 @@ TEGULA_DEVICE V ld_global_nc(void const* address,
 #endif
 }
 
-/// Stores a V to global memory. H tells the caches how it is used.
+/// Stores a V to global memory. H tells the caches how it is used. What a number is stored to is of
+/// its type, or of bits of its size.
 template <CacheHint H = CacheHint{}, GlobalValue V>
 TEGULA_DEVICE void st_global(void* address, V const& value,
                              [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
@@ -154,6 +155,17 @@ TEGULA_DEVICE void st_global(void* address, V const& value,
 #else
   sim::st_global(address, &r, sizeof(V), where);
 #endif
+}
+
+/// Numbers of two types are not taken for each other's bits: an int is no float.
+template <CacheHint H = CacheHint{}, class T, GlobalValue V>
+requires(std::is_arithmetic_v<T>&& std::is_arithmetic_v<V> &&
+         !(sizeof(T) == sizeof(V) &&
+           (std::is_same_v<T, V> || std::is_unsigned_v<T> || std::is_unsigned_v<V>))) TEGULA_DEVICE
+    void st_global(T*, V const&, SourceLocation = SourceLocation::current()) {
+  static_assert(sizeof(V) == 0,
+                "st_global: the address is of another type than the value, whose bytes are stored "
+                "as they are: convert the value");
 }
 
 }  // namespace tegula
