@@ -128,6 +128,21 @@ class Causality {
   bool fenced_shared_for_others(int thread, int agent, Time time) const {
     return of(thread).fenced_shared[agent] >= time;
   }
+  /// What a thread knows, and has fenced, at a moment.
+  struct Snapshot {
+    Times known;
+    Times fenced;
+    Time own_fence = 0;
+  };
+  Snapshot snapshot(int thread) const {
+    return {of(thread).known, of(thread).fenced, of(thread).own_fence};
+  }
+  /// Whether the thread knows no more than then. (A vector that a snapshot shares is not written.)
+  bool knows_as(int thread, Snapshot const& then) const {
+    Knowledge const& own = of(thread);
+    return own.known.same_as(then.known) && own.fenced.same_as(then.fenced) &&
+           own.own_fence == then.own_fence;
+  }
   /// All that the thread knows, but for its own accesses.
   Times const& knowledge(int thread) const { return of(thread).known; }
   /// Whether two threads know the same but for what they did themselves.

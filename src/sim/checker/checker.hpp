@@ -160,10 +160,11 @@ class Checker {
     std::uint32_t started_peers = 0;        ///< CTAs of the cluster that it has accessed
     PhaseHistory* waited = nullptr;         ///< the mbarrier that it has waited for last
     SourceLocation proxy_fence;             ///< its latest fence.proxy.async; line 0: none
+    bool strong_right = true;               ///< nothing was found of its latest strong access
     std::unique_ptr<TensorHistory> tensor;  ///< null: it has none
   };
   struct OfCta {
-    explicit OfCta(Causality const& causality) : shadow(causality) {}
+    OfCta(Causality const& causality, SiteTable const& sites) : shadow(causality, sites) {}
     SharedState state;
     RaceShadow shadow;
     CopyShadow copies;
@@ -212,7 +213,8 @@ class Checker {
 
   bool check_state(Cta& cta, OfCta& own, SharedAccess const& access);
   void plain_shared_access(Cta& cta, SharedAccess const& access);
-  void strong_shared_access(Cta& cta, SharedAccess const& access);
+  bool check_strong(Cta& cta, SharedAccess const& access);
+  void strong_shared_access(Cta& cta, StrongAccess const& access);
   void shared_findings(Cta& cta, SharedAccess const& access);
   /// What is in flight into a byte, for a finding.
   struct Pending {

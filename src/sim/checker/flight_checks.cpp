@@ -33,12 +33,13 @@ Issuers Checker::issuers_of(Cluster const& cluster, InFlight const& operation) c
 void Checker::issuing(Cluster& cluster, InFlight& operation) {
   Remembered& own = operation.remembered;
   if (races_) {
-    own.site =
+    // PTX ISA, red.async: .relaxed, at the scope of the cluster.
+    Strength const strength =
         is_strong(operation.instruction)
-            ? agents_.sites().number(operation.instruction, operation.where,
-                                     {Scope::cluster, static_cast<int>(operation.writes[0].bytes)},
-                                     cluster.current().cta->rank())
-            : site(operation.instruction, operation.where);
+            ? Strength{Scope::cluster, static_cast<int>(operation.writes[0].bytes)}
+            : Strength{};
+    int const rank = meets_in_shared(operation.instruction) ? cluster.current().cta->rank() : 0;
+    own.site = agents_.sites().number(operation.instruction, operation.where, strength, rank);
     own.issued = agents_.causality().now();
     own.after_grids = agents_.after_grids(cluster.current().agent);
   }
@@ -82,11 +83,8 @@ void Checker::issuing(Cluster& cluster, InFlight& operation) {
     if (!races_) return;
     if (!issuers) issuers.emplace(issuers_of(cluster, operation));
     Conflict conflict;
-    if (of(cta).shadow.may_access(*issuers, range.address - kSharedBase, range.bytes, write,
-                                  cluster.launch().options->strict.proxies, conflict))
-      return;
-    if (operation.combines && conflict.wrote &&
-        may_meet(agents_.sites()[own.site], agents_.sites()[conflict.site]))
+    if (of(cta).shadow.may_access(*issuers, range.address - kSharedBase, range.bytes, own.site,
+                                  write, cluster.launch().options->strict.proxies, conflict))
       return;
     async_race(cta, operation, write, conflict);
     own.in_order = false;

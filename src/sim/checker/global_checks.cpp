@@ -85,6 +85,7 @@ void Checker::global_accessed(Cta& cta, GlobalUse const& use) {
 }
 
 void Checker::strong_access_performed(Cta& cta, StrongAccess const& access) {
+  if (access.shared && races_) strong_shared_access(cta, access);
   if (global_races_.on()) global_races_.strong(access);
   if (races_) wait_order_.strong_access(cta.current_thread(), access.reads, access.writes);
   if (access.shared || !access.writes) return;

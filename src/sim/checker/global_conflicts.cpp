@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include "values/place.hpp"
@@ -115,13 +116,14 @@ class Search {
   }
 
   bool ordered(Piece const& earlier, Piece const& later, bool fenced) {
-    auto const key =
-        std::tuple(earlier.log, earlier.rows->cover, later.log, site(later).foreign, fenced);
-    if (std::get<1>(key) == 0 || std::get<3>(key) == 0) return false;
-    auto const [known, is_new] = reaches_.try_emplace(key, false);
+    std::uint32_t const cover = earlier.rows->cover, foreign = site(later).foreign;
+    if (cover == 0 || foreign == 0) return false;
+    std::uint64_t const pair = (std::uint64_t{earlier.log} * logs_.size() + later.log) * 2 + fenced;
+    auto const [known, is_new] =
+        reaches_[pair].try_emplace(std::uint64_t{cover} << 32 | foreign, false);
     if (is_new)
-      known->second = order_.reaches(logs_[later.log].foreigns[std::get<3>(key)],
-                                     logs_[earlier.log].covers[std::get<1>(key)], fenced);
+      known->second = order_.reaches(logs_[later.log].foreigns[foreign],
+                                     logs_[earlier.log].covers[cover], fenced);
     return known->second;
   }
 
@@ -191,8 +193,8 @@ class Search {
   std::vector<ClusterLog> const& logs_;
   GlobalOrder const& order_;
   std::map<std::pair<Place, Place>, Race> races_;
-  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, bool>, bool>
-      reaches_;
+  /// By pair of logs, and whether fenced: by cover and foreign.
+  std::unordered_map<std::uint64_t, std::unordered_map<std::uint64_t, bool>> reaches_;
 };
 
 /// The thread that made the access, by its index in the CTA; -1: several lanes of a warp did.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
 namespace tegula::sim {
@@ -11,6 +12,14 @@ namespace {
 void add(std::vector<std::uint32_t>& sorted, std::uint32_t id) {
   auto const place = std::lower_bound(sorted.begin(), sorted.end(), id);
   if (place == sorted.end() || *place != id) sorted.insert(place, id);
+}
+
+void add(std::vector<std::uint32_t>& sorted, std::vector<std::uint32_t> const& others) {
+  if (std::includes(sorted.begin(), sorted.end(), others.begin(), others.end())) return;
+  std::vector<std::uint32_t> both;
+  std::set_union(sorted.begin(), sorted.end(), others.begin(), others.end(),
+                 std::back_inserter(both));
+  sorted = std::move(both);
 }
 
 bool contains(std::vector<std::uint32_t> const& sorted, std::uint32_t id) {
@@ -94,11 +103,39 @@ void GlobalOrder::walk_back(Releases const& later, bool fenced, Walked& walked, 
   }
 }
 
+void GlobalOrder::add_past(std::vector<std::uint32_t> const& releases, Bits& set) const {
+  // The latest first: most of the others are ordered before them.
+  for (auto id = releases.rbegin(); id != releases.rend(); ++id) {
+    std::size_t const at = *id / 64;
+    std::uint64_t const bit = std::uint64_t{1} << *id % 64;
+    if (at < set.size() && (set[at] & bit) != 0) continue;
+    Bits const& before = before_[*id];
+    if (set.size() <= at) set.resize(at + 1);
+    for (std::size_t i = 0; i < before.size(); ++i) set[i] |= before[i];
+    set[at] |= bit;
+  }
+}
+
+std::uint32_t GlobalOrder::add(Release release) {
+  Bits before;
+  add_past(release.before.all, before);
+  before_.push_back(std::move(before));
+  releases_.push_back(std::move(release));
+  return static_cast<std::uint32_t>(releases_.size() - 1);
+}
+
 bool GlobalOrder::reaches(Releases const& later, Releases const& earlier, bool fenced) const {
   if (later.all.empty() || earlier.all.empty()) return false;
+  if (!fenced) {
+    Bits past;
+    add_past(later.all, past);
+    return std::any_of(earlier.all.begin(), earlier.all.end(), [&](std::uint32_t id) {
+      return id / 64 < past.size() && (past[id / 64] >> id % 64 & 1) != 0;
+    });
+  }
   bool found = false;
   Walked walked;
-  walk_back(later, !fenced, walked, [&](std::uint32_t id, bool met) {
+  walk_back(later, false, walked, [&](std::uint32_t id, bool met) {
     found = contains(met ? earlier.all : earlier.fenced, id);
     return found;
   });
@@ -124,6 +161,9 @@ void ClusterOrder::start(GlobalOrder& order, std::int64_t cluster, bool strict) 
   threads_.clear();
   observers_.clear();
   acquires_.clear();
+  acquirers_.clear();
+  learnt_.clear();
+  foreign_of_learnt_.clear();
   walked_.clear();
   own_.clear();
   foreign_numbers_.clear();
@@ -154,14 +194,16 @@ std::vector<std::uint32_t> ClusterOrder::take(GlobalActor const& who,
     }
   }
   if (acquire.releases.empty()) return left;
-  auto const earlier = std::find_if(acquires_.rbegin(), acquires_.rend(),
-                                    [&](Acquire const& a) { return a.agent == who.agent; });
-  if (earlier != acquires_.rend()) {
-    std::vector<std::uint32_t> const& known = earlier->releases;
+  auto earlier = std::find_if(acquirers_.begin(), acquirers_.end(),
+                              [&](Acquirer const& a) { return a.agent == who.agent; });
+  if (earlier == acquirers_.end()) earlier = acquirers_.insert(earlier, {who.agent, {}});
+  if (!earlier->acquires.empty()) {
+    std::vector<std::uint32_t> const& known = acquires_[earlier->acquires.back()].releases;
     if (std::includes(known.begin(), known.end(), acquire.releases.begin(), acquire.releases.end()))
       return left;  // who polls a word acquires the same again and again
-    for (std::uint32_t const id : known) add(acquire.releases, id);
+    add(acquire.releases, known);
   }
+  earlier->acquires.push_back(static_cast<std::uint32_t>(acquires_.size()));
   acquires_.push_back(std::move(acquire));
   return left;
 }
@@ -366,20 +408,42 @@ void ClusterOrder::put(GlobalActor const& who, WordAccess const& access,
   publish(who, access, state.release);
 }
 
+/// What a thread knows grows, and so do the releases that an agent has acquired: by agent, the
+/// number of its acquires that the thread knows says it all. They are looked for where the thread
+/// has come to know something since.
 std::uint32_t ClusterOrder::foreign(GlobalActor const& who) {
   if (acquires_.empty()) return 0;
-  Releases set;
-  for (Acquire const& acquire : acquires_) {
-    auto const agent = static_cast<int>(acquire.agent);
-    auto const time = static_cast<Time>(acquire.time);
-    if (!who.causality->known(who.knower, agent, time)) continue;
-    bool const fenced = who.causality->fenced(who.knower, agent, time);
-    for (std::uint32_t const id : acquire.releases) {
-      add(set.all, id);
-      if (fenced) add(set.fenced, id);
-    }
+  Causality const& causality = *who.causality;
+  Learnt& learnt = learnt_[who.knower];
+  if (learnt.acquires == acquires_.size() && causality.knows_as(who.knower, learnt.knowledge))
+    return learnt.foreign;
+  learnt.acquires = acquires_.size();
+  learnt.knowledge = causality.snapshot(who.knower);
+  bool any = learnt.of_agents.size() < acquirers_.size();
+  learnt.of_agents.resize(acquirers_.size());
+  for (std::size_t i = 0; i < acquirers_.size(); ++i) {
+    auto& [known, fenced] = learnt.of_agents[i];
+    auto const agent = static_cast<int>(acquirers_[i].agent);
+    std::vector<std::uint32_t> const& own = acquirers_[i].acquires;
+    auto const time = [&](std::size_t at) { return static_cast<Time>(acquires_[own[at]].time); };
+    for (; known < own.size() && causality.known(who.knower, agent, time(known)); any = true)
+      ++known;
+    for (; fenced < known && causality.fenced(who.knower, agent, time(fenced)); any = true)
+      ++fenced;
   }
-  return number_of(set, foreign_numbers_, foreigns_);
+  if (!any) return learnt.foreign;
+  auto const [place, is_new] = foreign_of_learnt_.try_emplace(learnt.of_agents, 0);
+  if (is_new) {
+    Releases set;
+    for (std::size_t i = 0; i < acquirers_.size(); ++i) {
+      auto const [known, fenced] = learnt.of_agents[i];
+      std::vector<std::uint32_t> const& own = acquirers_[i].acquires;
+      if (known != 0) add(set.all, acquires_[own[known - 1]].releases);
+      if (fenced != 0) add(set.fenced, acquires_[own[fenced - 1]].releases);
+    }
+    place->second = number_of(set, foreign_numbers_, foreigns_);
+  }
+  return learnt.foreign = place->second;
 }
 
 std::uint32_t ClusterOrder::cover(std::uint32_t agent, std::uint32_t time) {

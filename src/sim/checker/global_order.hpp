@@ -114,10 +114,7 @@ class GlobalOrder {
   bool seen(std::vector<Seen> const& reads, std::int64_t cluster, std::uint32_t foreign,
             std::uintptr_t begin, std::uintptr_t end, int size) const;
 
-  std::uint32_t add(Release release) {
-    releases_.push_back(std::move(release));
-    return static_cast<std::uint32_t>(releases_.size() - 1);
-  }
+  std::uint32_t add(Release release);
   Release const& release(std::uint32_t id) const { return releases_[id]; }
   Word& at(std::uintptr_t address) { return words_[address]; }
   /// Whether one of the releases `earlier` is among `later` and those ordered before these;
@@ -153,7 +150,12 @@ class GlobalOrder {
   template <class F>
   void walk_back(Releases const& later, bool fenced, Walked& walked, F&& visit) const;
 
+  using Bits = std::vector<std::uint64_t>;
+  /// Adds the releases, and those ordered before them, to the set.
+  void add_past(std::vector<std::uint32_t> const& releases, Bits& set) const;
+
   std::deque<Release> releases_;
+  std::deque<Bits> before_;  ///< of each release: those ordered before it, itself left out
   std::unordered_map<std::uintptr_t, Word> words_;
   std::vector<TooNarrow> too_narrow_;
   std::uint64_t accesses_ = 0;
@@ -267,6 +269,23 @@ class ClusterOrder {
   std::map<int, ThreadState> threads_;
   std::vector<int> observers_;  ///< those of threads_ that have seen something
   std::vector<Acquire> acquires_;
+  /// Those of an agent, by index, in order: each has the releases of those before.
+  struct Acquirer {
+    std::uint32_t agent;
+    std::vector<std::uint32_t> acquires;
+  };
+  std::vector<Acquirer> acquirers_;
+  /// By acquirer, how many of its acquires somebody knows of; and with a fence.proxy.async since.
+  using OfAgents = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
+  /// What a thread knew when foreign() looked last.
+  struct Learnt {
+    Causality::Snapshot knowledge;
+    std::size_t acquires = 0;  ///< of the cluster, in all
+    OfAgents of_agents;
+    std::uint32_t foreign = 0;
+  };
+  std::unordered_map<int, Learnt> learnt_;  ///< by agent
+  std::map<OfAgents, std::uint32_t> foreign_of_learnt_;
   std::map<std::uint32_t, GlobalOrder::Walked> walked_;  ///< by agent
   std::vector<std::uint32_t> own_;                       ///< releases
   std::map<Releases, std::uint32_t> foreign_numbers_, cover_numbers_;

@@ -48,7 +48,10 @@ void GlobalShadow::clear() {
   table_.clear();
   recent_pages_.fill(nullptr);
   sites_.clear();
+  numbers_.clear();
   recent_sites_.fill(0);
+  free_sites_.clear();
+  full_ = false;
 }
 
 std::size_t GlobalShadow::memory() const {
@@ -73,27 +76,61 @@ std::uint32_t GlobalShadow::site(SourceLocation where, Instruction instruction, 
            s.foreign == actor.foreign && s.seen == actor.seen && s.strength == strength &&
            (!of_cta || s.cta == actor.cta);
   };
-  std::uint32_t& recent = recent_sites_[static_cast<std::size_t>(
-      (where.line * 8 + static_cast<int>(access) + static_cast<int>(instruction) * 37 +
-       static_cast<int>(actor.foreign) * 131) &
-      255)];
+  std::uint64_t hash = static_cast<std::uint64_t>(where.line) * 8 + static_cast<unsigned>(access);
+  for (std::uint64_t const part : {static_cast<std::uint64_t>(instruction),
+                                   std::uint64_t{actor.foreign}, std::uint64_t{actor.seen},
+                                   static_cast<std::uint64_t>(strength.bytes) * 4 +
+                                       static_cast<std::uint64_t>(strength.scope)})
+    hash = hash * 1000003 + part;
+  std::uint32_t& recent = recent_sites_[static_cast<std::size_t>((hash ^ hash >> 20) & 255)];
   if (recent != 0 && is_it(sites_[recent - 1])) return recent - 1;
-  auto const known = std::find_if(sites_.begin(), sites_.end(), is_it);
-  auto const number = static_cast<std::uint32_t>(known - sites_.begin());
-  if (known == sites_.end()) {
-    // Beyond so many, they share the last one's number: findings then name a wrong line.
-    if (number == kMostSites) return number - 1;
-    sites_.push_back({where, instruction, access, actor.async, actor.foreign, actor.cta,
-                      actor.thread, strength, actor.seen});
+  auto const [first, last] = numbers_.equal_range(hash);
+  auto const known =
+      std::find_if(first, last, [&](auto const& s) { return is_it(sites_[s.second]); });
+  if (known != last) {
+    recent = known->second + 1;
+    return known->second;
   }
-  recent = number + 1;
+  if (sites_.size() == kMostSites && free_sites_.empty()) collect_sites();
+  std::uint32_t number = static_cast<std::uint32_t>(sites_.size());
+  if (!free_sites_.empty()) {
+    number = free_sites_.back();
+    free_sites_.pop_back();
+  } else if (number == kMostSites) {
+    return kNoSite;
+  } else {
+    sites_.emplace_back();
+  }
+  sites_[number] = {where,     instruction,  access,   actor.async, actor.foreign,
+                    actor.cta, actor.thread, strength, actor.seen};
+  numbers_.emplace(hash, number);
+  recent_sites_[static_cast<std::size_t>((hash ^ hash >> 20) & 255)] = number + 1;
   return number;
+}
+
+void GlobalShadow::collect_sites() {
+  if (full_) return;
+  std::vector<bool> used(kMostSites, false);
+  for (Page const* const page : pages_in_order()) {
+    for (Plane Page::*const of_page : kPlanes) {
+      for (std::size_t word = 0; (page->*of_page).first != nullptr && word < kWords; ++word)
+        (page->*of_page).for_each(word, [&](Record r) { used[site_of(r)] = true; });
+    }
+  }
+  std::erase_if(numbers_, [&](auto const& number) {
+    if (used[number.second]) return false;
+    free_sites_.push_back(number.second);
+    return true;
+  });
+  recent_sites_.fill(0);
+  full_ = free_sites_.size() < kMostSites / 8;
 }
 
 GlobalShadow::Record GlobalShadow::record(std::uint32_t site, std::uint32_t agent,
                                           std::uint32_t time) const {
   bool const atomic = sites_[site].access == GlobalAccess::atomic;
-  return Record{time} << 32 | Record{agent} << 18 | Record{atomic} << 17 | Record{site} << 5;
+  return Record{std::min(time, kLastTime)} << 36 | Record{agent} << 22 | Record{atomic} << 21 |
+         Record{site} << 5;
 }
 
 GlobalShadow::Page& GlobalShadow::page(std::uintptr_t number) {
@@ -277,6 +314,7 @@ void GlobalShadow::note_word(Page& page, std::size_t word, std::uint32_t bytes, 
 
 std::optional<GlobalConflict> GlobalShadow::note(std::uintptr_t begin, std::size_t bytes,
                                                  std::uint32_t site, GlobalActor const& actor) {
+  if (site == kNoSite) return {};
   GlobalAccess const access = sites_[site].access;
   Record const mine = record(site, actor.agent, actor.time);
   Pass pass{actor, access, mine, sites_, 0, 0, {}};
@@ -311,6 +349,7 @@ std::optional<GlobalConflict> GlobalShadow::note(std::uintptr_t begin, std::size
 
 void GlobalShadow::settle(std::uintptr_t begin, std::size_t bytes, std::uint32_t site,
                           std::uint32_t issued, GlobalActor const& actor) {
+  if (site == kNoSite) return;
   Record const pending = record(site, kNobody, issued);
   Record const done = record(site, actor.agent, actor.time);
   auto const settled = [&](Record& r) {

@@ -104,6 +104,8 @@ class GlobalShadow {
 
   /// Forgets everything.
   void clear();
+  /// Not a site: there are as many as there may be, and of accesses there nothing is kept.
+  static constexpr std::uint32_t kNoSite = ~0u;
   /// The number of the site in the tables of this cluster.
   std::uint32_t site(SourceLocation where, Instruction instruction, GlobalAccess access,
                      GlobalActor const& actor, Strength strength = {});
@@ -133,13 +135,15 @@ class GlobalShadow {
  private:
   static constexpr std::uintptr_t kPageBytes = 4096;
   static constexpr std::size_t kWords = kPageBytes / 4;
-  static constexpr std::uint32_t kMostSites = 1u << 12;
+  static constexpr std::uint32_t kMostSites = 1u << 16;
+  /// Later accesses count as made then: whoever comes after them is not found to race.
+  static constexpr std::uint32_t kLastTime = (1u << 28) - 1;
   /// Records of a word that writes took the place of; of more, the latest are kept. A loop that
   /// overwrites the same bytes after each handover goes on for as long as it likes, and has the
   /// same race in each round.
   static constexpr std::size_t kMostReplaced = 32;
 
-  /// An access to some bytes of one aligned word of 4 bytes: time 32, agent 14, atomic 1, site 12,
+  /// An access to some bytes of one aligned word of 4 bytes: time 28, agent 14, atomic 1, site 16,
   /// more 1, bytes 4. None where it is 0. `more`: others of the same word are in the second array,
   /// or the rest.
   using Record = std::uint64_t;
@@ -148,11 +152,11 @@ class GlobalShadow {
   static constexpr std::uint32_t site_of(Record r) {
     return static_cast<std::uint32_t>(r >> 5 & (kMostSites - 1));
   }
-  static constexpr bool is_atomic(Record r) { return (r >> 17 & 1) != 0; }
+  static constexpr bool is_atomic(Record r) { return (r >> 21 & 1) != 0; }
   static constexpr std::uint32_t agent_of(Record r) {
-    return static_cast<std::uint32_t>(r >> 18 & kNobody);
+    return static_cast<std::uint32_t>(r >> 22 & kNobody);
   }
-  static constexpr std::uint32_t time_of(Record r) { return static_cast<std::uint32_t>(r >> 32); }
+  static constexpr std::uint32_t time_of(Record r) { return static_cast<std::uint32_t>(r >> 36); }
   static constexpr Record without_bytes(Record r) { return r & ~Record{15 | kMore}; }
 
   /// The records of a page, one for most words.
@@ -192,8 +196,14 @@ class GlobalShadow {
   class RowList;
   std::vector<Page const*> pages_in_order() const;
 
+  /// Gives numbers of sites free that no record has any more.
+  void collect_sites();
+
   std::vector<GlobalSite> sites_;
-  std::array<std::uint32_t, 256> recent_sites_{};  ///< number + 1, by hash
+  std::unordered_multimap<std::uint64_t, std::uint32_t> numbers_;  ///< of sites_, by hash
+  std::array<std::uint32_t, 256> recent_sites_{};                  ///< number + 1, by hash
+  std::vector<std::uint32_t> free_sites_;
+  bool full_ = false;  ///< too few records were dead when they were looked through
   std::unordered_map<std::uintptr_t, Page*> table_;
   std::array<Page*, 1024> recent_pages_{};
   std::vector<std::unique_ptr<Page>> pool_;

@@ -31,7 +31,7 @@ void Checker::start(Cluster& cluster, GlobalOrder* order) {
     thread.tensor.reset();
   }
   while (static_cast<int>(ctas_.size()) < cluster.ctas())
-    ctas_.push_back(std::make_unique<OfCta>(agents_.causality()));
+    ctas_.push_back(std::make_unique<OfCta>(agents_.causality(), agents_.sites()));
   for (int rank = 0; rank < cluster.ctas(); ++rank) {
     OfCta& own = of(cluster.cta(rank));
     own.state.reset(kernel.shared_bytes);

@@ -1,6 +1,7 @@
 #include "checker/races.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace tegula::sim {
 
@@ -10,13 +11,12 @@ void RaceShadow::reset(std::size_t bytes) {
   readers_.reset(pieces);
   splits_.clear();
   free_splits_.clear();
-  under_.clear();
+  strong_.reset();
 }
 
 std::size_t RaceShadow::bytes() const {
   return writers_.capacity() * sizeof(Stamp) + readers_.bytes() +
-         splits_.capacity() * sizeof(Split) +
-         under_.size() * (sizeof(Split) + sizeof(std::uint64_t));
+         splits_.capacity() * sizeof(Split) + strong_.bytes();
 }
 
 /// Whether a write is ordered before what the thread does: of a thread, known; of a copy, over.
@@ -30,6 +30,8 @@ bool RaceShadow::writer_known(int thread, std::uint32_t word, std::uint32_t byte
                               Conflict& conflict) const {
   Stamp const& stamp = writers_[word];
   if (stamp.time == 0) return true;
+  if (StrongWords::Word const* const strong = strong_.find(word)) [[unlikely]]
+    return strong_known(thread, *strong, word, bytes, conflict);
   if (stamp.agent != kSplit) {
     if (ordered(thread, stamp)) [[likely]]
       return true;
@@ -47,6 +49,27 @@ bool RaceShadow::writer_known(int thread, std::uint32_t word, std::uint32_t byte
     if ((bytes >> b & 1) == 0 || each[b].time == 0 || ordered(thread, each[b])) continue;
     conflict = {4 * word + b, each[b].agent, false, true, false, each[b].site, each[b].time};
     return false;
+  }
+  return true;
+}
+
+/// Likewise of a word that strong accesses have changed: those that have not met each of them.
+bool RaceShadow::strong_known(int thread, StrongWords::Word const& strong, std::uint32_t word,
+                              std::uint32_t bytes, Conflict& conflict) const {
+  auto const found = [&](std::uint32_t byte, Stamp const& stamp) {
+    conflict = {4 * word + byte, stamp.agent, false, true, false, stamp.site, stamp.time};
+    return false;
+  };
+  Split const plain = plain_stamps(word);
+  for (std::uint32_t b = 0; b < 4; ++b) {
+    if ((bytes >> b & 1) != 0 && plain[b].time != 0 && !ordered(thread, plain[b]))
+      return found(b, plain[b]);
+  }
+  for (StrongWords::Access const& access : strong.by) {
+    Stamp const stamp{access.wrote, static_cast<std::uint16_t>(access.agent), access.site};
+    if ((access.bytes & bytes) != 0 && access.wrote != 0 && !ordered(thread, stamp) &&
+        !strong_.observed(strong, thread, access))
+      return found(static_cast<std::uint32_t>(std::countr_zero(access.bytes & bytes)), stamp);
   }
   return true;
 }
@@ -177,67 +200,76 @@ RaceShadow::Split RaceShadow::stamps_of(std::uint32_t word) const {
   return all;
 }
 
-/// Those who have met are all kept as readers: a write must come after each of them, and so must a
-/// strong access after those that it does not meet.
+/// Of each byte of a word, its last writer that meets no other.
+RaceShadow::Split RaceShadow::plain_stamps(std::uint32_t word) const {
+  Split last = stamps_of(word);
+  StrongWords::Word const* const strong = strong_.find(word);
+  if (strong == nullptr) return last;
+  for (std::size_t b = 0; b < 4; ++b) {
+    if (meets_in_shared(sites_[last[b].site].instruction)) last[b] = strong->under[b];
+  }
+  return last;
+}
+
 bool RaceShadow::strong(int thread, std::uint32_t offset, std::uint32_t n, std::uint16_t site,
-                        bool write, SiteTable const& sites, Conflict& conflict) {
-  auto const meets = [&](std::uint16_t other) { return may_meet(sites[site], sites[other]); };
-  auto const known = [&](int agent, Time time, Readers::Reader const& reader) {
-    if (!reader.async && meets(reader.site)) return true;
-    Instruction const other = sites[reader.site].instruction;
-    bool const wrote = is_strong(other) && strong_writes(other);
-    return (!write && !wrote) ||
-           (wrote ? causality_.known(thread, agent, time) : causality_.seen(thread, agent, time));
-  };
-  // A byte's last writer that is not strong, below those that are.
-  auto const plain = [&](std::uint32_t word, std::size_t byte, Stamp const& last) {
-    if (!is_strong(sites[last.site].instruction)) return last;
-    auto const under = under_.find(word);
-    return under != under_.end() ? under->second[byte] : Stamp{};
-  };
-  auto const comes_after = [&](Stamp const& stamp) {
-    return stamp.time == 0 || this->ordered(thread, stamp);
+                        StrongWords::Effect effect, Conflict& conflict) {
+  bool const may_write = strong_writes(sites_[site].instruction);
+  auto const found = [&](std::uint32_t word, std::uint32_t byte, Stamp const& stamp) {
+    conflict = {4 * word + byte, stamp.agent, false, true, false, stamp.site, stamp.time};
+    return false;
   };
   bool ordered = each_word(offset, n, [&](std::uint32_t word, std::uint32_t bytes) {
-    bool const whole = writers_[word].agent != kSplit;
-    if (under_.empty() && whole &&
-        (writer_known(thread, word, bytes, conflict) || meets(conflict.site)))
-      return true;
-    Split const last = stamps_of(word);
+    Split const plain = plain_stamps(word);
     for (std::uint32_t b = 0; b < 4; ++b) {
-      if ((bytes >> b & 1) == 0) continue;
-      Stamp stamp = plain(word, b, last[b]);
-      if (comes_after(stamp)) stamp = last[b];
-      if (comes_after(stamp) || meets(stamp.site)) continue;
-      conflict = {4 * word + b, stamp.agent, false, true, false, stamp.site, stamp.time};
-      return false;
+      if ((bytes >> b & 1) != 0 && plain[b].time != 0 && !this->ordered(thread, plain[b]))
+        return found(word, b, plain[b]);
+    }
+    StrongWords::Word const* const strong = strong_.find(word);
+    if (strong == nullptr) return true;
+    for (StrongWords::Access const& access : strong->by) {
+      Stamp const stamp{access.wrote, static_cast<std::uint16_t>(access.agent), access.site};
+      if ((access.bytes & bytes) == 0 || access.wrote == 0 || strong_.meet(site, access.site) ||
+          this->ordered(thread, stamp) || strong_.observed(*strong, thread, access))
+        continue;
+      return found(word, static_cast<std::uint32_t>(std::countr_zero(access.bytes & bytes)), stamp);
     }
     return true;
   });
-  ordered = ordered && each_piece(offset, n, [&](std::uint32_t piece, std::uint32_t bytes) {
-              return readers_.known(piece, bytes, thread, known, conflict);
-            });
-  if (write) {
-    each_word(offset, n, [&](std::uint32_t word, std::uint32_t) {
-      Split last = stamps_of(word);
-      for (std::size_t b = 0; b < 4; ++b) last[b] = plain(word, b, last[b]);
-      if (std::any_of(last.begin(), last.end(), [](Stamp const& s) { return s.time != 0; }))
-        under_[word] = last;
-      return true;
-    });
-    set_writers(offset, n, {causality_.now(), static_cast<std::uint16_t>(thread), site});
+  auto const known = [&](int agent, Time time, Readers::Reader const& reader) {
+    // What the asynchronous proxy has read is a source: a reduction in bulk combines elsewhere.
+    return (!reader.async && strong_.meet(site, reader.site)) ||
+           causality_.seen(thread, agent, time);
+  };
+  if (may_write)
+    ordered = ordered && each_piece(offset, n, [&](std::uint32_t piece, std::uint32_t bytes) {
+                return readers_.known(piece, bytes, thread, known, conflict);
+              });
+  Stamp const stamp{causality_.now(), static_cast<std::uint16_t>(thread), site};
+  each_word(offset, n, [&](std::uint32_t word, std::uint32_t bytes) {
+    strong_.note(word, bytes, stamp, effect, plain_stamps(word));
+    return true;
+  });
+  if (may_write) {
+    set_writers(offset, n, stamp);
+  } else {
+    note_use(thread, offset, n, site);
   }
-  note_use(thread, offset, n, site);
   return ordered;
 }
 
 void RaceShadow::written(std::uint32_t offset, std::uint32_t n, Stamp stamp) {
-  set_writers(offset, n, stamp);
-  if (!under_.empty()) [[unlikely]]
+  bool const strong = meets_in_shared(sites_[stamp.site].instruction);
+  if (strong || !strong_.empty()) [[unlikely]]
     each_word(offset, n, [&](std::uint32_t word, std::uint32_t bytes) {
-      if (bytes == 0xf) under_.erase(word);
+      if (strong) {
+        strong_.note(word, bytes, stamp, {.modifies = true, .writes = true}, plain_stamps(word));
+      } else if (bytes == 0xf) {
+        strong_.erase(word);
+      }
       return true;
     });
+  set_writers(offset, n, stamp);
+  if (strong) return;
   each_piece(offset, n, [&](std::uint32_t piece, std::uint32_t bytes) {
     readers_.drop(piece, whole_words(bytes));
     return true;
@@ -276,7 +308,7 @@ bool RaceShadow::write_row(int warp, std::uint32_t offset, int const (&lane)[4],
 }
 
 bool RaceShadow::may_access(Issuers const& issuers, std::uint32_t offset, std::uint32_t n,
-                            bool write, bool strict, Conflict& conflict) const {
+                            std::uint16_t site, bool write, bool strict, Conflict& conflict) const {
   Stamp& last = issuers.writer_;
   auto const writer = [&](Stamp const& stamp, std::uint32_t at) {
     if (stamp.time == 0 || (stamp.time == last.time && stamp.agent == last.agent)) return true;
@@ -292,6 +324,19 @@ bool RaceShadow::may_access(Issuers const& issuers, std::uint32_t offset, std::u
   };
   bool const written = each_word(offset, n, [&](std::uint32_t word, std::uint32_t bytes) {
     Stamp const& stamp = writers_[word];
+    if (StrongWords::Word const* const strong = strong_.find(word)) [[unlikely]] {
+      Split const plain = plain_stamps(word);
+      for (std::uint32_t b = 0; b < 4; ++b) {
+        if ((bytes >> b & 1) != 0 && !writer(plain[b], 4 * word + b)) return false;
+      }
+      for (StrongWords::Access const& access : strong->by) {
+        if ((access.bytes & bytes) == 0 || (write && strong_.meet(site, access.site))) continue;
+        if (!writer({access.wrote, static_cast<std::uint16_t>(access.agent), access.site},
+                    4 * word + static_cast<std::uint32_t>(std::countr_zero(access.bytes & bytes))))
+          return false;
+      }
+      return true;
+    }
     if (stamp.agent != kSplit || stamp.time == 0) return writer(stamp, 4 * word);
     Split const& each = splits_[static_cast<std::size_t>(stamp.time)];
     for (std::uint32_t b = 0; b < 4; ++b) {
@@ -306,6 +351,7 @@ bool RaceShadow::may_access(Issuers const& issuers, std::uint32_t offset, std::u
   bool unfenced = false;
   auto const known = [&](int agent, Time time, Readers::Reader const& reader) {
     if (agent == last_agent && time <= last_time) return true;
+    if (!reader.async && strong_.meet(site, reader.site)) return true;
     if (!issuers.seen(agent, time)) return false;
     unfenced = strict && !reader.async && !issuers.fenced(agent, time);
     if (unfenced) return false;
@@ -327,8 +373,17 @@ void RaceShadow::discard(int thread, std::uint32_t offset, std::uint32_t n, std:
                                causality_.fenced_shared(thread, stamp.agent, stamp.time));
   };
   each_word(offset, n, [&](std::uint32_t word, std::uint32_t bytes) {
-    Split const last = stamps_of(word);
-    if (bytes == 0xf && std::all_of(last.begin(), last.end(), over)) set_writer(word, {});
+    Split const last = plain_stamps(word);
+    bool all = bytes == 0xf && std::all_of(last.begin(), last.end(), over);
+    StrongWords::Word const* const strong = strong_.find(word);
+    if (strong != nullptr) {
+      all = all && std::all_of(strong->by.begin(), strong->by.end(), [&](auto const& access) {
+              return access.wrote == 0 ||
+                     over({access.wrote, static_cast<std::uint16_t>(access.agent), access.site});
+            });
+      if (all) strong_.erase(word);
+    }
+    if (all) set_writer(word, {});
     return true;
   });
   has_read(thread, false, offset, n, site);

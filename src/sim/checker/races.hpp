@@ -3,13 +3,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <unordered_map>
 #include <vector>
 
 #include "checker/causality.hpp"
 #include "checker/issuers.hpp"
 #include "checker/readers.hpp"
 #include "checker/sites.hpp"
+#include "checker/strong_words.hpp"
 
 /// Who accessed shared memory last, by what instruction and when: what a data race is found by. Two
 /// accesses to the same byte, one of them a write, race unless one of them happens before the other
@@ -23,7 +23,8 @@ namespace tegula::sim {
 /// its first thread. Offsets are from the beginning of shared memory.
 class RaceShadow {
  public:
-  explicit RaceShadow(Causality const& causality) : causality_(causality), readers_(causality) {}
+  RaceShadow(Causality const& causality, SiteTable const& sites)
+      : causality_(causality), sites_(sites), readers_(causality), strong_(causality, sites) {}
 
   /// Nobody has accessed any of `bytes` bytes.
   void reset(std::size_t bytes);
@@ -40,18 +41,19 @@ class RaceShadow {
                 Conflict& conflict);
   bool write_row(int warp, std::uint32_t offset, int const (&lane)[4], std::uint16_t site,
                  Conflict& conflict);
-  /// A thread reads n bytes, or changes them, by an instruction that may meet others that are
-  /// strong, where their scopes and sizes let them.
-  bool strong(int thread, std::uint32_t offset, std::uint32_t n, std::uint16_t site, bool write,
-              SiteTable const& sites, Conflict& conflict);
+  /// A thread accesses n bytes by a strong instruction: it may meet others, where their scopes and
+  /// sizes let them.
+  bool strong(int thread, std::uint32_t offset, std::uint32_t n, std::uint16_t site,
+              StrongWords::Effect effect, Conflict& conflict);
   /// As read, without holding it against the last writer: an mbarrier's use by a thread.
   void note_use(int thread, std::uint32_t offset, std::uint32_t n, std::uint16_t site);
   /// Whether a thread may write n bytes through the generic proxy (cp.async: it does so later).
   bool may_write(int thread, std::uint32_t offset, std::uint32_t n, Conflict& conflict) const;
-  /// Whether what `issuers` issue may access n bytes through the asynchronous proxy. `strict`: it
-  /// may overwrite what was read through the generic proxy only with a fence in between.
-  bool may_access(Issuers const& issuers, std::uint32_t offset, std::uint32_t n, bool write,
-                  bool strict, Conflict& conflict) const;
+  /// Whether what `issuers` issue on the site may access n bytes through the asynchronous proxy.
+  /// `strict`: it may overwrite what was read through the generic proxy only with a fence in
+  /// between.
+  bool may_access(Issuers const& issuers, std::uint32_t offset, std::uint32_t n, std::uint16_t site,
+                  bool write, bool strict, Conflict& conflict) const;
   /// n bytes have been written, after all that was done to them before.
   void written(std::uint32_t offset, std::uint32_t n, Stamp stamp);
   /// A thread is done with n bytes: those that were written through the generic proxy, and are
@@ -71,20 +73,22 @@ class RaceShadow {
   using Split = std::array<Stamp, 4>;
 
   bool ordered(int thread, Stamp const& stamp) const;
+  bool strong_known(int thread, StrongWords::Word const& strong, std::uint32_t word,
+                    std::uint32_t bytes, Conflict& conflict) const;
   bool writer_known(int thread, std::uint32_t word, std::uint32_t bytes, Conflict& conflict) const;
   void split(std::uint32_t word, std::uint32_t bytes, Stamp stamp);
   void set_writer(std::uint32_t word, Stamp stamp);
   void set_writers(std::uint32_t offset, std::uint32_t n, Stamp stamp);
   Split stamps_of(std::uint32_t word) const;
+  Split plain_stamps(std::uint32_t word) const;
 
   Causality const& causality_;
-  std::vector<Stamp> writers_;  ///< of each word
+  SiteTable const& sites_;
+  std::vector<Stamp> writers_;  ///< of each word; of one in strong_ the last, strong or not
   Readers readers_;
   std::vector<Split> splits_;
   std::vector<std::uint32_t> free_splits_;
-  /// Of words whose last writer is strong: who wrote each byte last that is not. Those who are
-  /// strong may meet one another, and each must come after that one.
-  std::unordered_map<std::uint32_t, Split> under_;
+  StrongWords strong_;
 };
 
 }  // namespace tegula::sim

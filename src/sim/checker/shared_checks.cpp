@@ -69,21 +69,40 @@ void Checker::shared_proxy_fenced(Cta& cta, SourceLocation where) {
   of(cta.current_thread()).proxy_fence = where;
 }
 
-/// An atomic, or a strong load or store: it may meet others.
-void Checker::strong_shared_access(Cta& cta, SharedAccess const& access) {
+/// An atomic, or a strong load or store, held against the state of its bytes.
+bool Checker::check_strong(Cta& cta, SharedAccess const& access) {
   OfCta& own = of(cta);
   SharedAccess as_read = access, as_write = access;
   as_read.write = false;
   as_write.write = true;
-  bool right = !strong_reads(access.instruction) || check_state(cta, own, as_read);
-  if (right && strong_writes(access.instruction)) right = check_state(cta, own, as_write);
-  if (!races_) return;
-  Conflict conflict;
-  if (!own.shadow.strong(agent(cta, access.lane), access.address - kSharedBase,
-                         static_cast<std::uint32_t>(access.bytes), site(cta, access),
-                         strong_writes(access.instruction), agents_.sites(), conflict) &&
-      right)
-    generic_race(cta, access, conflict);
+  return (!strong_reads(access.instruction) || check_state(cta, own, as_read)) &&
+         (!strong_writes(access.instruction) || check_state(cta, own, as_write));
+}
+
+/// Likewise, held against other accesses, some of which it may meet.
+void Checker::strong_shared_access(Cta& cta, StrongAccess const& access) {
+  auto const* const at = static_cast<unsigned char const*>(access.address);
+  for (int rank = 0; rank < cta.cluster().ctas(); ++rank) {
+    Cta& owner = cta.cluster().cta(rank);
+    auto const offset = static_cast<std::size_t>(at - owner.shared().data());
+    if (offset >= owner.shared().bytes()) continue;
+    auto const from = static_cast<std::uint32_t>(offset);
+    Thread const& thread = cta.current_thread();
+    SharedAccess const there{access.instruction,
+                             kSharedBase + from,
+                             access.bytes,
+                             strong_writes(access.instruction),
+                             access.where,
+                             thread.lane,
+                             {access.scope, access.bytes}};
+    Conflict conflict;
+    if (!of(owner).shadow.strong(thread.agent, from, static_cast<std::uint32_t>(access.bytes),
+                                 site(owner, there), {access.reads, access.modifies, access.writes},
+                                 conflict) &&
+        of(thread).strong_right)
+      generic_race(owner, there, conflict);
+    return;
+  }
 }
 
 /// A plain load or store.
@@ -103,9 +122,9 @@ void Checker::plain_shared_access(Cta& cta, SharedAccess const& access) {
 }
 
 void Checker::shared_accessed(Cta& cta, SharedAccess const& access) {
-  Thread const& thread = cta.current_thread();
+  Thread& thread = cta.current_thread();
   if (is_strong(access.instruction)) [[unlikely]] {
-    strong_shared_access(cta, access);
+    of(thread).strong_right = check_strong(cta, access);
   } else {
     plain_shared_access(cta, access);
   }

@@ -26,6 +26,7 @@ void touch_register(void const* place, SourceLocation where) {
       {load->where, {-1, -1, -1}, "a tcgen05_wait_ld before the access would order them"});
   // Later, what was on the thread's stack may be there no more.
   cta->in_flight().land(*load);
+  leave_registers(cta->current_warp(), cta->current_thread().lane, place, 4);
 }
 
 void use_fragment(void const* first, int bytes, FragmentUse use) noexcept {
@@ -47,6 +48,7 @@ void use_fragment(void const* first, int bytes, FragmentUse use) noexcept {
                    {-1, -1, -1},
                    fmt::format("a tcgen05_wait_ld before {} would order them", text_of(use).noun)});
     cta->in_flight().land(*load);
+    leave_registers(cta->current_warp(), cta->current_thread().lane, first, bytes);
   }
 }
 

@@ -47,5 +47,8 @@ void check_copies_of_a(Cta& of, InFlight const& product, TensorAddr a);
 /// The latest tcgen05.ld in flight that is to write the register of a lane; null where there is
 /// none.
 InFlight* being_loaded(Warp const& warp, int lane, void const* place);
+/// Registers of a lane, from an address on, may change from now on though a tcgen05.ld in flight
+/// loads them: it is known of, or another operation does.
+void leave_registers(Warp& warp, int lane, void const* first, int bytes);
 
 }  // namespace tegula::sim

@@ -51,8 +51,8 @@ void check_tcgen05(Cta& cta, Instruction instruction, int ctas, SourceLocation w
 namespace {
 
 /// Of a load's registers until it has landed, and of the bits of a column that a store of halves
-/// leaves open: a NaN as a float and as each of two halves.
-constexpr std::uint32_t kPoison = 0x7ff57ff5u;
+/// leaves open.
+constexpr std::uint32_t kPoison = kRegisterPoison;
 
 bool is_size(int columns) {
   return columns >= kLeastTensorColumns && columns <= kTensorColumns &&
@@ -77,6 +77,7 @@ class TensorAccess final : public InFlight {
     cost = {.engine = Cost::Engine::tensor_memory, .bytes = 4.0 * 32 * count()};
     if (loads()) {
       for (std::uint32_t* const own : registers_) std::fill_n(own, count(), kPoison);
+      values_.assign(static_cast<std::size_t>(32 * count()), kPoison);
       registers_held.fetch_add(1, std::memory_order_relaxed);
     } else {
       values_.reserve(static_cast<std::size_t>(32 * count()));
@@ -100,8 +101,9 @@ class TensorAccess final : public InFlight {
                                          ? own.tensor_memory().at(at.lane, at.column + 1)
                                          : nullptr;
         if (loads()) {
-          registers_[static_cast<std::size_t>(lane)][r] =
-              upper == nullptr ? *cell : (*cell & 0xffff) | *upper << 16;
+          std::uint32_t const value = upper == nullptr ? *cell : (*cell & 0xffff) | *upper << 16;
+          registers_[static_cast<std::size_t>(lane)][r] = value;
+          values_[static_cast<std::size_t>(lane * count() + r)] = value;
         } else {
           std::uint32_t const value = values_[static_cast<std::size_t>(lane * count() + r)];
           *cell = upper == nullptr ? value : (kPoison & 0xffff0000) | (value & 0xffff);
@@ -118,9 +120,40 @@ class TensorAccess final : public InFlight {
            reinterpret_cast<std::uintptr_t>(at) - first < 4 * static_cast<std::uintptr_t>(count());
   }
 
+  /// The registers of a lane from an address on are another's from now on, and may change.
+  void leave(int lane, void const* first, int bytes) {
+    auto const at = reinterpret_cast<std::uintptr_t>(first),
+               own = reinterpret_cast<std::uintptr_t>(registers_[static_cast<std::size_t>(lane)]);
+    if (at < own + 4 * static_cast<std::uintptr_t>(count()) &&
+        own < at + static_cast<std::uintptr_t>(bytes))
+      left_ |= 1u << lane;
+  }
+  /// Reports the first register that a thread has written since the load was issued. It is about to
+  /// be waited for.
+  void check_registers(Cta& cta) const {
+    for (int lane = 0; lane < 32; ++lane) {
+      if (!loads() || (left_ >> lane & 1) != 0 || cta.thread(thread / 32 * 32 + lane).finished)
+        continue;
+      std::uint32_t const* const own = registers_[static_cast<std::size_t>(lane)];
+      auto const changed =
+          std::mismatch(own, own + count(), values_.begin() + lane * count()).first;
+      if (changed == own + count()) continue;
+      cta.report(FindingKind::register_race, where, {cta.rank(), thread / 32, lane}, "", "",
+                 fmt::format("register {} of those that this tcgen05.ld loads was written while it "
+                             "was in flight",
+                             changed - own),
+                 {{}, {-1, -1, -1}, "a tcgen05_wait_ld before the write would order them"});
+      return;
+    }
+  }
+
+  int count() const { return registers_of(move_); }
+  std::uint32_t const* registers(int lane) const {
+    return registers_[static_cast<std::size_t>(lane)];
+  }
+
  private:
   bool loads() const { return instruction == Instruction::tcgen05_ld; }
-  int count() const { return registers_of(move_); }
   TensorPlace place(int lane, int r) const {
     TensorPlace const own = tensor_place(move_, lane, r);
     return {tensor_lane(address_) + own.lane, tensor_column(address_) + own.column};
@@ -129,7 +162,9 @@ class TensorAccess final : public InFlight {
   TensorMove move_;
   TensorAddr address_;
   std::array<std::uint32_t*, 32> registers_;
+  /// What is stored; of a load, what its registers hold as long as nobody else writes them.
   std::vector<std::uint32_t> values_;
+  std::uint32_t left_ = 0;  ///< lanes whose registers are another's
 };
 
 /// From the columns of the lower 16 threads to those of the upper ones, as a part of an address.
@@ -187,7 +222,12 @@ void access(Cta& cta, Instruction instruction, TensorMove const& move, SourceLoc
   };
   touch(tensor_column(address));
   if (move.split != 0) touch(tensor_column(address) + move.split);
-  InFlight& issued = *operation;
+  TensorAccess& issued = *operation;
+  // What it loads to registers that another in flight loads, too, is not that one's.
+  if (loads) {
+    for (int lane = 0; lane < 32; ++lane)
+      leave_registers(own, lane, issued.registers(lane), 4 * issued.count());
+  }
   InFlightGroups& waited_for = loads ? own.tensor_loads : own.tensor_stores;
   cta.in_flight().add(std::move(operation), waited_for);
   waited_for.commit();
@@ -200,6 +240,10 @@ void wait(Cta& cta, Instruction instruction, SourceLocation where) {
   if (!cta.meet(instruction, 0, kFullWarp, where)) return;
   Warp& own = cta.current_warp();
   bool const loads = instruction == Instruction::tcgen05_wait_ld;
+  if (loads && cta.checking()) {
+    for (InFlight const* const load : own.tensor_loads.operations())
+      static_cast<TensorAccess const*>(load)->check_registers(cta);
+  }
   double const done = cta.in_flight().wait(loads ? own.tensor_loads : own.tensor_stores, 0);
   if (cta.cluster().timed())
     cta.observers().waited(cta, 32 * own.index, 32, done,
@@ -245,6 +289,11 @@ InFlight* being_loaded(Warp const& warp, int lane, void const* place) {
     return static_cast<TensorAccess const*>(load)->holds(lane, place);
   });
   return found == loads.rend() ? nullptr : *found;
+}
+
+void leave_registers(Warp& warp, int lane, void const* first, int bytes) {
+  for (InFlight* const load : warp.tensor_loads.operations())
+    static_cast<TensorAccess*>(load)->leave(lane, first, bytes);
 }
 
 void tcgen05_alloc(std::uint32_t destination, int columns, int ctas, SourceLocation where) {

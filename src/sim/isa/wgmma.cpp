@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -110,10 +111,101 @@ std::shared_ptr<WgmmaAccumulators> take_accumulators(Cta& cta, Warpgroup& group,
   return made;
 }
 
+/// Copies registers. A thread's array may be out of scope, and its place used otherwise.
+[[gnu::no_sanitize_address]] void copy_registers(std::uint32_t const volatile* from, int count,
+                                                 std::uint32_t* to) {
+  for (int i = 0; i < count; ++i) to[i] = from[i];
+}
+
+WgmmaThreadsRegisters registers_of(WgmmaAccumulators const& d) {
+  WgmmaThreadsRegisters registers;
+  std::copy(d.registers.begin(), d.registers.end(), registers.begin());
+  return registers;
+}
+
+/// Keeps registers in mind, so many of each thread, for the fence that comes now.
+void keep(std::vector<WgmmaRegistersAtFence>& kept, WgmmaThreadsRegisters const& registers,
+          int count) {
+  if (std::find(registers.begin(), registers.end(), nullptr) != registers.end()) return;
+  std::erase_if(kept, [&](auto const& other) { return other.registers == registers; });
+  if (kept.size() == WgmmaHistory::kMostAtFence) kept.erase(kept.begin());
+  kept.push_back({registers, count, {}});
+}
+
+/// A wgmma uses registers: what they held at the fence says nothing any more.
+void forget(std::vector<WgmmaRegistersAtFence>& kept, WgmmaThreadsRegisters const& registers,
+            int count) {
+  if (registers[0] == nullptr) return;  // the fragment is gone
+  std::less<> const before;
+  std::erase_if(kept, [&](auto const& other) {
+    return before(other.registers[0], registers[0] + count) &&
+           before(registers[0], other.registers[0] + other.count);
+  });
+}
+
+/// A wgmma.fence: what the registers hold that a wgmma has used before. Those of operations in
+/// flight are the tensor cores'.
+void note_fence(Warpgroup& group, bool checking, SourceLocation where) {
+  WgmmaHistory& history = group.wgmma_history;
+  if (checking) {
+    for (auto const& d : history.waited_for)
+      keep(history.d_at_fence, registers_of(*d), d_registers(d->op));
+    for (WgmmaRegistersOfA const& a : history.read) keep(history.a_at_fence, a.registers, 4);
+    for (InFlight const* const operation : group.wgmma.operations()) {
+      WgmmaAccumulators const& d = *accumulators_of(operation);
+      for (auto* const kept : {&history.d_at_fence, &history.a_at_fence})
+        forget(*kept, registers_of(d), d_registers(d.op));
+    }
+    for (auto* const kept : {&history.d_at_fence, &history.a_at_fence}) {
+      for (WgmmaRegistersAtFence& held : *kept) {
+        held.values.resize(held.registers.size() * static_cast<std::size_t>(held.count));
+        std::uint32_t* to = held.values.data();
+        for (std::uint32_t const* const from : held.registers) {
+          copy_registers(from, held.count, to);
+          to += held.count;
+        }
+      }
+    }
+  }
+  history.fenced = history.fenced_since_wait = true;
+  history.fence = where;
+  history.waited_for.clear();
+  history.read.clear();
+}
+
+/// Of registers that a wgmma is to read: which one of which thread was written since the last
+/// wgmma.fence, before which a wgmma had used them, and since which none has.
+std::optional<std::pair<int, int>> changed_since_fence(
+    std::vector<WgmmaRegistersAtFence> const& kept, WgmmaThreadsRegisters const& registers,
+    int count) {
+  auto const held = std::find_if(kept.begin(), kept.end(), [&](auto const& other) {
+    return other.registers == registers && other.count == count;
+  });
+  if (held == kept.end()) return {};
+  std::uint32_t const* before = held->values.data();
+  for (std::size_t t = 0; t < registers.size(); ++t, before += count) {
+    std::uint32_t const* const now = registers[t];
+    auto const changed = std::mismatch(now, now + count, before).first;
+    if (changed != now + count)
+      return std::pair(static_cast<int>(t), static_cast<int>(changed - now));
+  }
+  return {};
+}
+
+void report_since_fence(Cta& cta, Warpgroup const& group, int thread, std::string const& which,
+                        SourceLocation where) {
+  SourceLocation const fence = group.wgmma_history.fence;
+  cta.report(FindingKind::register_race, where, of_warpgroup(cta, thread), "", "",
+             fmt::format("{} written since the last wgmma.fence ({}), and this wgmma.mma_async "
+                         "reads that",
+                         which, place_text(fence)),
+             {fence, kNobody, "a wgmma_fence between the write and this would order them"});
+}
+
 /// Registers that were written since the wgmma that last used them need a wgmma.fence.
-void check_fence(Cta& cta, Warpgroup& group, WgmmaAccumulators const& accumulators,
+void check_fence(Cta& cta, Warpgroup& group, WgmmaAccumulators const& accumulators, bool reads,
                  SourceLocation where) {
-  WgmmaHistory const& history = group.wgmma_history;
+  WgmmaHistory& history = group.wgmma_history;
   if (!history.fenced) {
     cta.report(
         FindingKind::register_race, where, cta.here(-1), "", "",
@@ -121,6 +213,17 @@ void check_fence(Cta& cta, Warpgroup& group, WgmmaAccumulators const& accumulato
         {{}, kNobody, "a wgmma_fence before it would order it after the writes to its registers"});
     return;
   }
+  WgmmaThreadsRegisters const registers = registers_of(accumulators);
+  int const count = d_registers(accumulators.op);
+  auto const changed =
+      reads ? changed_since_fence(history.d_at_fence, registers, count) : std::nullopt;
+  forget(history.d_at_fence, registers, count);
+  forget(history.a_at_fence, registers, count);
+  if (changed)
+    return report_since_fence(
+        cta, group, changed->first,
+        fmt::format("{} was", register_text(accumulators.op, changed->first, changed->second)),
+        where);
   if (history.fenced_since_wait) return;
   for (auto const& last : history.waited_for) {
     int thread = 0;
@@ -139,8 +242,7 @@ void check_fence(Cta& cta, Warpgroup& group, WgmmaAccumulators const& accumulato
 }
 
 /// So do registers of A, accumulators or not. Those of operations in flight are check_a's.
-void check_fence_of_a(Cta& cta, Warpgroup& group,
-                      std::array<std::uint32_t const*, kWarpgroupSize> const& registers,
+void check_fence_of_a(Cta& cta, Warpgroup& group, WgmmaThreadsRegisters const& registers,
                       SourceLocation where) {
   std::vector<WgmmaRegistersOfA>& read = group.wgmma_history.read;
   WgmmaRegistersOfA now{registers, {}, where};
@@ -149,14 +251,19 @@ void check_fence_of_a(Cta& cta, Warpgroup& group,
   auto const before = std::find_if(read.begin(), read.end(), [&](WgmmaRegistersOfA const& other) {
     return other.registers == registers;
   });
-  if (before == read.end()) {
-    read.push_back(now);
-    return;
-  }
   auto const& in_flight = group.wgmma.operations();
   bool const owned = std::any_of(in_flight.begin(), in_flight.end(), [&](InFlight const* other) {
     return static_cast<WgmmaOperation const*>(other)->first_a() == registers[0];
   });
+  if (before == read.end()) {
+    std::vector<WgmmaRegistersAtFence>& kept = group.wgmma_history.a_at_fence;
+    auto const since_fence = owned ? std::nullopt : changed_since_fence(kept, registers, 4);
+    if (since_fence)
+      report_since_fence(cta, group, since_fence->first, "registers of A were", where);
+    std::erase_if(kept, [&](auto const& other) { return other.registers == registers; });
+    read.push_back(now);
+    return;
+  }
   auto const changed =
       std::mismatch(now.values.begin(), now.values.end(), before->values.begin()).first;
   if (!owned && changed != now.values.end())
@@ -217,10 +324,10 @@ void start(Cta& cta, Warpgroup& group, MmaSpec const& op, bool scale_d, SourceLo
 
   auto const accumulators = take_accumulators(cta, group, op, where);
   if (cta.checking() && accumulators.use_count() == 1)
-    check_fence(cta, group, *accumulators, where);
+    check_fence(cta, group, *accumulators, scale_d, where);
   auto operation = std::make_unique<WgmmaOperation>(cta, where, op, accumulators, b, scale_d);
   if (a_in_registers) {
-    std::array<std::uint32_t const*, kWarpgroupSize> registers;
+    WgmmaThreadsRegisters registers;
     std::transform(group.a_descriptor.begin(), group.a_descriptor.end(), registers.begin(),
                    [](std::uint64_t p) {
                      return reinterpret_cast<std::uint32_t const*>(static_cast<std::uintptr_t>(p));
@@ -340,8 +447,7 @@ void use_wgmma_fragment(Cta& cta, void const* first, int bytes, FragmentUse use,
 void wgmma_fence(SourceLocation where) {
   perform(Instruction::wgmma_fence, where, [=](Cta& cta) {
     if (!cta.meet_warpgroup(Instruction::wgmma_fence, 0, where)) return;
-    cta.warpgroup().wgmma_history = {
-        .fenced = true, .fenced_since_wait = true, .waited_for = {}, .read = {}};
+    note_fence(cta.warpgroup(), cta.checking(), where);
     cta.release_warpgroup(where, Instruction::wgmma_fence);
   });
 }

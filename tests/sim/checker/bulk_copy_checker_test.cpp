@@ -206,6 +206,7 @@ enum class Wrong {
   no_fence,
   plain_write,
   atomic,
+  atomic_of_source,
   no_bytes,
   exits,
   unwritten
@@ -238,6 +239,8 @@ template <Wrong W> struct AddsToPeer : Bulk {
       if (W != Wrong::exits) mbarrier_wait_parity(full, 0);
       if ((W == Wrong::nothing || W == Wrong::no_bytes) && warp_id() == 0)
         ld_shared<std::uint32_t>(mine);
+    } else if (W == Wrong::atomic_of_source && warp_id() == 1) {
+      atom_shared_add<Scope::cluster>(mine, 3u);
     }
     if (W != Wrong::exits) cluster::sync();
   }
@@ -267,6 +270,15 @@ TEST(BulkCopyChecker, ReductionsInAPeerAreHeldLikeCopies) {
   EXPECT_TRUE(plain.findings[0].kind == FindingKind::async_overwrite ||
               plain.findings[0].kind == FindingKind::data_race)
       << plain.text();
+  for (std::uint64_t seed = 0; seed < 4; ++seed) {
+    sim::Options options;
+    options.seed = seed;
+    auto const source = peer_report<Wrong::atomic_of_source>(options);
+    ASSERT_FALSE(source.ok()) << seed;
+    EXPECT_TRUE(source.findings[0].kind == FindingKind::async_overwrite ||
+                source.findings[0].kind == FindingKind::data_race)
+        << source.text();
+  }
   auto const none = peer_report<Wrong::no_bytes>();
   ASSERT_FALSE(none.ok());
   EXPECT_TRUE(none.findings[0].kind == FindingKind::async_read_early ||

@@ -248,6 +248,53 @@ template <bool Waits> struct LoadOutOfScope {
   }
 };
 
+/// What a thread does to plain registers that a load from tensor memory in flight is to write.
+enum class Meanwhile { nothing, writes, scales, loads_again };
+template <Meanwhile What> struct TouchesLoadedRegisters : LoadOutOfScope<true> {
+  static constexpr int line = __LINE__ + 10;
+  void operator()(Params const& p, SharedStorage& smem) const {
+    if (warp_id() == 0) tcgen05_alloc<32>(shared_address(&smem.tmem));
+    cta::sync();
+    TensorAddr const base = ld_shared<std::uint32_t>(shared_address(&smem.tmem));
+    TensorAddr const own = base + tensor_address(32 * warp_id(), 0);
+    float const ones[8] = {1, 1, 1, 1, 1, 1, 1, 1};
+    tcgen05_st<TensorShape::lanes32_bits32, 8>(ones, own);
+    tcgen05_wait_st();
+    float loaded[8] = {};
+    tcgen05_ld<TensorShape::lanes32_bits32, 8>(loaded, own);
+    if (What == Meanwhile::writes && thread_idx() == 37) loaded[3] = 5;
+    if (What == Meanwhile::scales && thread_idx() == 37) loaded[3] *= 2;
+    if (What == Meanwhile::loads_again) tcgen05_ld<TensorShape::lanes32_bits32, 8>(loaded, own);
+    tcgen05_wait_ld();
+    loaded[2] *= 2;
+    st_global(p.out + 4 * thread_idx(), loaded[2]);
+    cta::sync();
+    if (warp_id() == 0) tcgen05_dealloc<32>(base);
+  }
+};
+
+TEST(Fragments, WritesToPlainRegistersThatAreBeingLoadedAreFound) {
+  for (auto const completion :
+       {sim::Completion::last, sim::Completion::first, sim::Completion::random}) {
+    sim::Options const options{.generation = sim::Generation::sm100, .completion = completion};
+    for (sim::Report const& report :
+         {report_of<TouchesLoadedRegisters<Meanwhile::nothing>>(options),
+          report_of<TouchesLoadedRegisters<Meanwhile::loads_again>>(options)})
+      EXPECT_TRUE(report.ok()) << report.text();
+    for (sim::Report const& report :
+         {report_of<TouchesLoadedRegisters<Meanwhile::writes>>(options),
+          report_of<TouchesLoadedRegisters<Meanwhile::scales>>(options)}) {
+      Finding const f = only_finding(report, FindingKind::register_race,
+                                     TouchesLoadedRegisters<Meanwhile::writes>::line);
+      EXPECT_EQ(f.message,
+                "register 3 of those that this tcgen05.ld loads was written while it was "
+                "in flight");
+      EXPECT_EQ(f.warp, 1);
+      EXPECT_EQ(f.lane, 5);
+    }
+  }
+}
+
 TEST(Fragments, LoadsFromTensorMemoryOutliveTheirScopeInNothing) {
   sim::Options const sm100{.generation = sim::Generation::sm100};
   EXPECT_TRUE(report_of<LoadOutOfScope<true>>(sm100).ok());

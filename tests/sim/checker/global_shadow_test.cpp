@@ -101,5 +101,34 @@ TEST(GlobalShadow, KeepsWhatAWriteReplacedAfterTheThreadLearntMore) {
   EXPECT_LE(many, 33) << "a loop does not fill the memory";
 }
 
+/// A loop has other sites in each round where it learns more; those of rounds whose accesses are
+/// gone make room.
+TEST(GlobalShadow, SitesOfAccessesThatAreGoneMakeRoom) {
+  Causality causality;
+  causality.start(64);
+  GlobalShadow shadow;
+  auto const access = [&](std::uint32_t agent, std::uint32_t foreign, std::uintptr_t at) {
+    GlobalActor const actor{.agent = agent,
+                            .time = 1,
+                            .causality = &causality,
+                            .knower = static_cast<int>(agent),
+                            .foreign = foreign};
+    return shadow.note(
+        at, 4,
+        shadow.site(SourceLocation::current(), Instruction::st_global, GlobalAccess::write, actor),
+        actor);
+  };
+  for (std::uint32_t round = 1; round <= 200000; ++round) ASSERT_FALSE(access(0, round, 0x10000));
+  auto const conflict = access(32, 1, 0x10000);
+  ASSERT_TRUE(conflict);
+  EXPECT_EQ(conflict->agent, 0);
+  EXPECT_EQ(conflict->earlier->foreign, 200000u) << "that of the last round";
+  // Where each is still there, those beyond the last are not kept, and race with nothing.
+  for (std::uint32_t round = 1; round <= 100000; ++round)
+    ASSERT_FALSE(access(0, round, 0x20000 + 4 * round));
+  EXPECT_TRUE(access(32, 1, 0x20000 + 4 * 50));
+  EXPECT_FALSE(access(32, 1, 0x20000 + 4 * 99999));
+}
+
 }  // namespace
 }  // namespace tegula::sim

@@ -117,6 +117,63 @@ TEST(WgmmaChecker, RegistersOfAThatWereWrittenNeedAFence) {
   EXPECT_EQ(f.order, "a wgmma_fence between the two would order them");
 }
 
+/// What is done to registers between a wgmma.fence and the wgmma.
+enum class After { nothing, d, a, d_of_other_shape, d_that_is_cleared, d_in_flight_at_fence };
+template <After What, bool Fence> struct WritesAfterTheFence : BrokenWgmma {
+  static constexpr MmaSpec op =
+      warpgroup_mma(kOp.a, kOp.b, kOp.d, kOp.n, Major::k, Major::k, MmaOperands::rs);
+  static constexpr MmaSpec narrow =
+      warpgroup_mma(kOp.a, kOp.b, kOp.d, 8, Major::k, Major::k, MmaOperands::rs);
+  static constexpr int line = __LINE__ + 18;
+  void operator()(Params const&, SharedStorage& smem) const {
+    clear_both(smem);
+    float d[8] = {};
+    std::uint32_t a[4] = {};
+    for (int step = 0; step < 4; ++step) {
+      if (step == 2 && What == After::d_of_other_shape) {
+        wgmma_fence();
+        wgmma<narrow>(reinterpret_cast<float(&)[4]>(d), a, matrix_descriptor(tensor(smem.b)), true);
+        wgmma_commit_group();
+        wgmma_wait_group<0>();
+      }
+      wgmma_fence();
+      bool const here = step == 2 && thread_idx() == 37;
+      if (here && What == After::a) a[1] = 1;
+      if (here && (What == After::d || What == After::d_that_is_cleared)) d[3] = 1.0f;
+      if (Fence) wgmma_fence();
+      bool const adds = What != After::d_that_is_cleared || step != 2;
+      wgmma<op>(d, a, matrix_descriptor(tensor(smem.b)), adds);
+      if (What == After::d_in_flight_at_fence) wgmma_fence();
+      wgmma_commit_group();
+      wgmma_wait_group<0>();
+      if (here) d[2] += 1.0f, a[2] = 7;
+    }
+  }
+};
+
+TEST(WgmmaChecker, RegistersThatWereWrittenAfterTheFenceNeedAnother) {
+  EXPECT_TRUE((report_of<WritesAfterTheFence<After::d, true>>().ok()));
+  EXPECT_TRUE((report_of<WritesAfterTheFence<After::a, true>>().ok()));
+  for (sim::Report const& report :
+       {report_of<WritesAfterTheFence<After::nothing, false>>(),
+        report_of<WritesAfterTheFence<After::d_of_other_shape, false>>(),
+        report_of<WritesAfterTheFence<After::d_that_is_cleared, false>>(),
+        report_of<WritesAfterTheFence<After::d_in_flight_at_fence, false>>()})
+    EXPECT_TRUE(report.ok()) << report.text();
+  using OfD = WritesAfterTheFence<After::d, false>;
+  Finding const d = only_finding(report_of<OfD>(), FindingKind::register_race, OfD::line);
+  EXPECT_EQ(d.message,
+            "d[3], row 25, column 3 of D was written since the last wgmma.fence "
+            "(checker/wgmma_checker_test.cpp:" +
+                std::to_string(OfD::line - 6) + "), and this wgmma.mma_async reads that");
+  EXPECT_EQ(d.warp, 1);
+  EXPECT_EQ(d.lane, 5);
+  using OfA = WritesAfterTheFence<After::a, false>;
+  Finding const a = only_finding(report_of<OfA>(), FindingKind::register_race, OfA::line);
+  EXPECT_EQ(a.message.find("registers of A were written since the last wgmma.fence"), 0u)
+      << a.message;
+}
+
 template <bool Wait> struct WritesAccumulatorInFlight : BrokenWgmma {
   static constexpr int line = __LINE__ + 5;
   void operator()(Params const&, SharedStorage& smem) const {
@@ -142,6 +199,31 @@ TEST(WgmmaChecker, AccumulatorsInFlightAreLeftAlone) {
       f.message,
       "d[5], row 33, column 13 of D was written while a wgmma.mma_async that owns it was in flight");
   EXPECT_EQ(f.order, "a wgmma_wait_group that covers it before the write would order them");
+}
+
+/// Arithmetic with what registers hold while they are in flight.
+template <bool Wait> struct ScalesAccumulatorInFlight : BrokenWgmma {
+  static constexpr int line = __LINE__ + 5;
+  void operator()(Params const&, SharedStorage& smem) const {
+    clear_both(smem);
+    float d[8] = {};
+    wgmma_fence();
+    wgmma<kOp>(d, matrix_descriptor(tensor(smem.a)), matrix_descriptor(tensor(smem.b)), true);
+    wgmma_commit_group();
+    if constexpr (Wait) wgmma_wait_group<0>();
+    for (float& x : d) x = x * 0.5f + 1;
+    wgmma_wait_group<0>();
+  }
+};
+
+TEST(WgmmaChecker, ArithmeticOnAccumulatorsInFlightShows) {
+  EXPECT_TRUE(report_of<ScalesAccumulatorInFlight<true>>().ok());
+  using Kernel = ScalesAccumulatorInFlight<false>;
+  for (auto const completion : {sim::Completion::last, sim::Completion::first}) {
+    Finding const f = only_finding(report_of<Kernel>({.completion = completion}),
+                                   FindingKind::register_race, Kernel::line);
+    EXPECT_EQ(f.order, "a wgmma_wait_group that covers it before the write would order them");
+  }
 }
 
 struct ReadsAccumulatorInFlight : BrokenWgmma {

@@ -99,6 +99,29 @@ TEST(Cooperative, WithoutItTheOtherCtaMayNotHaveStarted) {
   EXPECT_TRUE((report_of<Neighbours<true, false>>().ok())) << "a grid of one CTA";
 }
 
+/// Barriers of the grid by the hundred: what each CTA has acquired grows with each of them.
+template <bool Fences> struct ManyBarriers : Grid {
+  void operator()(Params const& p, SharedStorage&) const {
+    int const own = block_idx().x, next = (own + 1) % grid_dim().x;
+    for (std::uint32_t round = 0; round < 150; ++round) {
+      int const half = 256 * static_cast<int>(round % 2);
+      st_global(word(p, half + 64 * own + thread_idx()), round);
+      sync(p, round + 1, Fences || round != 120);
+      ld_global<std::uint32_t>(word(p, half + 64 * next + 63 - thread_idx()));
+    }
+  }
+};
+
+TEST(Cooperative, HundredsOfBarriersAreTold) {
+  for (auto const interleaving : {sim::Interleaving::one_warp_ahead, sim::Interleaving::random}) {
+    sim::Options options;
+    options.interleaving = interleaving;
+    sim::Report const right = report_of<ManyBarriers<true>>(options, {3, 1, 1});
+    EXPECT_TRUE(right.ok()) << right.text();
+    EXPECT_FALSE((report_of<ManyBarriers<false>>(options, {3, 1, 1}).ok()));
+  }
+}
+
 /// What nobody changes is no matter of launches.
 template <bool Cooperative> struct WaitsForNobody : Grid {
   static constexpr bool cooperative = Cooperative;
