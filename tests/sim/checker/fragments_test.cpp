@@ -27,10 +27,11 @@ constexpr MmaSpec kWideFromRegisters =
 using Accumulators = Registers1d<float, 32>;
 using FragmentOfA = Registers1d<bfloat16, 8>;
 
-static_assert(std::is_aggregate_v<Accumulators>);
 static_assert(sizeof(Accumulators) == 4 * 32 && sizeof(FragmentOfA) == 4 * 4);
 constexpr float sum_of_two() {
-  Registers1d<float, 2> const two{{3.0f, 4.0f}};
+  Registers1d<float, 2> two;
+  two.data[0] = 3.0f;
+  two.data[1] = 4.0f;
   Registers1d<float, 2> copy = two;
   copy = two;
   return copy.data[0] + copy.data[1];
