@@ -15,13 +15,14 @@ namespace {
 /// lists all kernels and runs one.
 template <class Input>
 void add(std::vector<CorrectKernel>& all, WordKernel const& kernel, Input input) {
-  all.push_back(
-      {"instructions", kernel.name, [run = kernel.run, input](sim::Options const& options) {
-         return outcome_of([&](Outcome& outcome) {
-           sim::Machine machine(options);
-           outcome.output = bytes_of(run(machine, input(), &outcome.report));
-         });
-       }});
+  all.push_back({"instructions", kernel.name,
+                 [run = kernel.run, input](sim::Options const& options) {
+                   return outcome_of([&](Outcome& outcome) {
+                     sim::Machine machine(options);
+                     outcome.output = bytes_of(run(machine, input(), &outcome.report));
+                   });
+                 },
+                 kernel.polls});
 }
 
 /// `check(host)` of tma_checks.hpp; the output is its verdict on what was moved.

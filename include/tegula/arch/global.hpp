@@ -157,11 +157,19 @@ TEGULA_DEVICE void st_global(void* address, V const& value,
 #endif
 }
 
+namespace detail {
+/// Unsigned integers are bits, of any size, and an unsigned char is memory as such.
+template <class T, class V>
+inline constexpr bool stores_bits = std::is_same_v<T, V> || std::is_same_v<T, unsigned char> ||
+                                    (std::is_unsigned_v<T> && std::is_unsigned_v<V>) ||
+                                    (sizeof(T) == sizeof(V) &&
+                                     (std::is_unsigned_v<T> || std::is_unsigned_v<V>));
+}  // namespace detail
+
 /// Numbers of two types are not taken for each other's bits: an int is no float.
 template <CacheHint H = CacheHint{}, class T, GlobalValue V>
 requires(std::is_arithmetic_v<T>&& std::is_arithmetic_v<V> &&
-         !(sizeof(T) == sizeof(V) &&
-           (std::is_same_v<T, V> || std::is_unsigned_v<T> || std::is_unsigned_v<V>))) TEGULA_DEVICE
+         !detail::stores_bits<T, V>) TEGULA_DEVICE
     void st_global(T*, V const&, SourceLocation = SourceLocation::current()) {
   static_assert(sizeof(V) == 0,
                 "st_global: the address is of another type than the value, whose bytes are stored "

@@ -44,11 +44,16 @@ template <int First, int Step, int Stage, SwizzledLayout L> struct Accesses {
     template <class F> void name_buffers(F&& name) { name("tile", tile); }
   };
   static constexpr int threads = 64;
-  static constexpr int made = __LINE__ + 4, line = __LINE__ + 6;
+  static constexpr int made = __LINE__ + 9, line = __LINE__ + 11;
 
-  /// From row `First` on: by numbers of threads that the copy has not.
+  static auto part(SharedStorage& smem, int thread, SourceLocation where) {
+    return partition<typename Copy::Threads, typename Copy::Values, 2>(tensor(smem.tile), thread,
+                                                                       where);
+  }
+
+  /// From row `First` on: by numbers of threads that the copy has not, and would refuse.
   void operator()(Params const&, SharedStorage& smem) const {
-    auto const own = Copy{thread_idx() + 32 * First}.partition(tensor(smem.tile));
+    auto const own = part(smem, thread_idx() + 32 * First, SourceLocation::current());
     own(0, 0, 0, Stage) = 1.0f;
     own(0, Step / 2, 0, Stage) = 1.0f;
   }
@@ -88,9 +93,9 @@ TEST(Addresses, AreNotHeldWithoutTheChecker) {
 /// Computes the address of a row that the tile does not have, and does not use it.
 struct BeyondTheTile : Accesses<0, 2, 0, kStages> {
   void operator()(Params const&, SharedStorage& smem) const {
-    auto const own = Copy{thread_idx() + 32 * 31}.partition(tensor(smem.tile)(_, _, 0));
-    SharedAddr const beyond = own.at(SourceLocation::current(), 0, 15, 0),
-                     first = own.at(SourceLocation::current(), 0, 0, 0);
+    auto const own = part(smem, thread_idx() + 32 * 31, SourceLocation::current());
+    SharedAddr const beyond = own.at(SourceLocation::current(), 0, 15, 0, 0),
+                     first = own.at(SourceLocation::current(), 0, 0, 0, 0);
     st_shared(first == beyond ? beyond : shared_address(smem.tile.data) + 4u * thread_idx(), 1.0f);
   }
 };

@@ -317,7 +317,7 @@ struct BitsOfOtherSizes : OneWarp {
 /// A lock of a word: who takes it acquires, who gives it back releases. Each warp of each CTA adds
 /// to two words as plain ones.
 struct Lock : FourCtas {
-  static constexpr bool concurrent = true;
+  static constexpr bool concurrent = true, polls = true;
   static constexpr int in_words = 0;
   static constexpr int out_words = 3;
 

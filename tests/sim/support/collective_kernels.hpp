@@ -119,11 +119,13 @@ struct BarrierReductions : OneWarp {
     st_global(out + 5, static_cast<std::uint32_t>(cta::bar_red_or(1 + pair, 64, odd && pair == 1)));
 
     st_shared(word(2, t), v);
+    // on one line, for the counters: the lane that comes last says which
+    auto const vote = [](bool predicate) { return cta::barrier_red_popc(3, threads, predicate); };
     int count = 0;
     if (lane_id() < 16) {
-      count = cta::barrier_red_popc(3, threads, odd);
+      count = vote(odd);
     } else {
-      count = cta::barrier_red_popc(3, threads, !odd);
+      count = vote(!odd);
     }
     sum += ld_shared<std::uint32_t>(word(2, (t + 37) % threads));
     bool const all = cta::barrier_red_and(3, threads, true);

@@ -12,8 +12,11 @@ namespace tegula {
 namespace {
 
 template <class Kernel> WordKernel word_kernel() {
-  return {sim::type_name<Kernel>(), Kernel::in_words, Kernel::out_words, &run_kernel<Kernel>};
+  return {sim::type_name<Kernel>(), Kernel::in_words, Kernel::out_words, &run_kernel<Kernel>,
+          requires {Kernel::polls;
 }
+};  // namespace
+}  // namespace tegula
 
 template <class... Kernel>
 std::vector<WordKernel> word_kernels(instruction_kernels::Kernels<Kernel...>) {

@@ -20,6 +20,7 @@ struct WordKernel {
   /// is null.
   std::vector<std::uint32_t> (*run)(sim::Machine&, std::vector<std::uint32_t> const& in,
                                     sim::Report* report);
+  bool polls = false;  ///< a schedule decides how often it polls by atomics
 };
 
 /// A kernel of wgmma_kernels.hpp: a product of one warpgroup, with where its input lies. Offsets
