@@ -158,9 +158,10 @@ TEGULA_DEVICE void st_global(void* address, V const& value,
 }
 
 namespace detail {
-/// Unsigned integers are bits, of any size, and an unsigned char is memory as such.
+/// Unsigned integers are bits, of any size, and a char is memory as such.
 template <class T, class V>
-inline constexpr bool stores_bits = std::is_same_v<T, V> || std::is_same_v<T, unsigned char> ||
+inline constexpr bool stores_bits = std::is_same_v<T, V> || std::is_same_v<T, char> ||
+                                    std::is_same_v<T, unsigned char> ||
                                     (std::is_unsigned_v<T> && std::is_unsigned_v<V>) ||
                                     (sizeof(T) == sizeof(V) &&
                                      (std::is_unsigned_v<T> || std::is_unsigned_v<V>));
