@@ -66,7 +66,7 @@ namespace tegula {
 namespace {
 
 constexpr double kSlowdownLimit = 5;  ///< times the machine with the checker off
-constexpr double kShadowLimit = 100;  ///< bytes for each byte of shared memory
+constexpr double kShadowLimit = 110;  ///< bytes for each byte of shared memory
 
 /// How much of the checker is on.
 enum class Checking { off, no_races, all };

@@ -284,6 +284,7 @@ template <GemmSm90Config C> struct GemmSm90 {
       if constexpr (!in_parts) work.find();  // while the tensor core finishes
       wgmma_wait_group<0>();
       wgmma_pin(tCrC);
+      if (narrow) unpoison(tCrC);  // what is beyond a narrower tile leaves for nowhere
       if constexpr (lends) {
         epilogue.borrow(last);  // no peer loads into it before it is released
       } else {

@@ -529,12 +529,31 @@ TEGULA_DEVICE decltype(auto) row_column(F&& f, int row, int column,
   return f(detail::number_along<M>(row, column), where);
 }
 
+/// For who reads registers that nobody wrote and drops what comes of it: on the simulated machine
+/// those become zeros, and are none of its findings. On a GPU it does nothing. (For bytes of shared
+/// memory: unpoison_shared.)
+template <class T, class M> TEGULA_DEVICE void unpoison([[maybe_unused]] Fragment<T, M>& f) {
+#if !TEGULA_GPU
+  for (auto& place : f.data) {
+    if (detail::is_unwritten<T>(place)) place = {};
+  }
+#endif
+}
+
 namespace detail {
+/// Whether f(args...) is well-formed. (NVRTC's library has no std::is_invocable_v.)
+template <class F, class... Args> inline constexpr bool takes = requires(F& f, Args... args) {
+  f(static_cast<Args>(args)...);
+};
+/// Whether what it gives is taken for an R.
+template <class R, class F, class... Args>
+inline constexpr bool gives = requires(F& f, Args... args) {
+  static_cast<R>(f(static_cast<Args>(args)...));
+};
 /// What a function of elements of T is given: floats in the place of a narrow format's, where it
 /// takes floats.
 template <class T, class F, class... Args>
-using Operand =
-    std::conditional_t<!std::is_arithmetic_v<T> && std::is_invocable_v<F, Args...>, float, T>;
+using Operand = std::conditional_t<!std::is_arithmetic_v<T> && takes<F, Args...>, float, T>;
 template <class To, class T> TEGULA_DEVICE To operand(T const& value) {
   if constexpr (std::is_same_v<To, T>) {
     return value;
@@ -554,7 +573,7 @@ TEGULA_DEVICE auto reduce(F const& f, Combine combine,
                 "reduce: a fragment has rows (axis 0) and columns (axis 1)");
   using M = typename F::Map;
   using T = detail::Operand<typename F::Element, Combine, float, float>;
-  static_assert(std::is_invocable_r_v<T, Combine, T, T>,
+  static_assert(detail::gives<T, Combine, T, T>,
                 "reduce: combine(a, b) takes two values of the fragment (or, of a narrow format, "
                 "two floats) and returns one");
   Fragment<T, Map<typename detail::ValuesAlong<M, 1 - Axis>::StepMode>> result;

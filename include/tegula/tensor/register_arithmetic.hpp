@@ -50,9 +50,8 @@ template <class R, class F, class... A>
 TEGULA_DEVICE void assign_each(R& r, SourceLocation where, F& f, A const&... a) {
   using T = typename R::Element;
   static_assert(((A::size == R::size) && ...), "transform: the fragments differ in size");
-  static_assert(
-      std::is_invocable_v<F, Operand<typename A::Element, F, Wide<typename A::Element>...>...>,
-      "transform: f takes a value of each fragment (or, of a narrow format, a float)");
+  static_assert(takes<F, Operand<typename A::Element, F, Wide<typename A::Element>...>...>,
+                "transform: f takes a value of each fragment (or, of a narrow format, a float)");
 #pragma unroll
   for (int i = 0; i < R::size; ++i) {
     auto const result = f(operand<Operand<typename A::Element, F, Wide<typename A::Element>...>>(

@@ -79,7 +79,7 @@ TEGULA_DEVICE void reduce_lanes(TiledMma<S> const&, R&& values, Combine combine,
   using Bits = detail::ReducedBits<S, Axis>;
   using T = typename std::remove_cvref_t<R>::Element;
   using W = detail::Operand<T, Combine, float, float>;
-  static_assert(std::is_invocable_r_v<W, Combine, W, W>,
+  static_assert(detail::gives<W, Combine, W, W>,
                 "reduce_lanes: combine(a, b) takes two values and returns one");
 #pragma unroll
   for (int lane = 1; lane < 32; lane *= 2) {

@@ -1,5 +1,5 @@
 // A part of integers is copied to a fragment of floats.
-// prints: copy: source and target have elements of different types, and a copy moves bits
+// prints: copy: the registers hold another type than the memory
 
 #include "tegula/tensor/copy.hpp"
 
