@@ -112,15 +112,14 @@ GemmArguments with_defaults(GemmArguments const& arguments) {
   fill_in(g.out, default_output(g.in));
   std::int64_t const rows_a = a_k ? g.m : g.k, rows_b = b_k ? g.n : g.k;
   std::int64_t const row_a = a_k ? g.k : g.m, row_b = b_k ? g.k : g.n;
-  // Matrices of one row follow each other as far apart as their rows are said to be.
-  fill_in_stride(g.a_batch_stride, g.batch, contiguous_batch(rows_a, g.lda.value_or(row_a)));
-  fill_in_stride(g.b_batch_stride, g.batch, contiguous_batch(rows_b, g.ldb.value_or(row_b)));
-  fill_in_stride(g.c_batch_stride, g.batch, contiguous_batch(g.m, g.ldc.value_or(g.n)));
-  fill_in_stride(g.d_batch_stride, g.batch, contiguous_batch(g.m, g.ldd.value_or(g.n)));
   fill_in_stride(g.lda, rows_a, row_a);
   fill_in_stride(g.ldb, rows_b, row_b);
   fill_in_stride(g.ldc, g.m, g.n);
   fill_in_stride(g.ldd, g.m, g.n);
+  fill_in_stride(g.a_batch_stride, g.batch, contiguous_batch(rows_a, *g.lda));
+  fill_in_stride(g.b_batch_stride, g.batch, contiguous_batch(rows_b, *g.ldb));
+  fill_in_stride(g.c_batch_stride, g.batch, contiguous_batch(g.m, *g.ldc));
+  fill_in_stride(g.d_batch_stride, g.batch, contiguous_batch(g.m, *g.ldd));
   return g;
 }
 

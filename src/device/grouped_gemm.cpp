@@ -313,14 +313,13 @@ GroupedGemmArguments with_defaults(GroupedGemmArguments const& arguments) {
   std::int64_t const rows = rows_of_a(g), groups_b = has_many_b(g.grouping) ? g.groups : 1,
                      groups_d = g.grouping == Grouping::k ? g.groups : 1;
   std::int64_t const rows_d = g.grouping == Grouping::k ? g.m : rows;
-  // Matrices of one row follow each other as far apart as their rows are said to be.
-  fill_in_stride(g.b_group_stride, groups_b, contiguous_batch(g.n, g.ldb.value_or(g.k)));
-  fill_in_stride(g.d_group_stride, groups_d, contiguous_batch(g.m, g.ldd.value_or(g.n)));
-  fill_in_stride(g.c_group_stride, groups_d, contiguous_batch(g.m, g.ldc.value_or(g.n)));
   fill_in_stride(g.lda, rows, g.k);
   fill_in_stride(g.ldb, g.n, g.k);
   fill_in_stride(g.ldd, rows_d, g.n);
   fill_in_stride(g.ldc, rows_d, g.n);
+  fill_in_stride(g.b_group_stride, groups_b, contiguous_batch(g.n, *g.ldb));
+  fill_in_stride(g.d_group_stride, groups_d, contiguous_batch(g.m, *g.ldd));
+  fill_in_stride(g.c_group_stride, groups_d, contiguous_batch(g.m, *g.ldc));
   // Of scales a row has all rows' of a block of k.
   bool const one_block =
       g.grouping == Grouping::k ? g.groups == 1 && g.k < kScaleBlock : g.k <= kScaleBlock;

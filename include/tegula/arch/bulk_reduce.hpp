@@ -9,7 +9,8 @@ namespace tegula {
 
 /// Whether elements of the type in global memory can be reduced by `op`: sums of f16, bf16, f32,
 /// f64, s32, u32 and u64; min and max of f16, bf16 and integers of 32 and 64 bits; inc and dec of
-/// u32; and, or and xor of integers of 32 and 64 bits. (tf32 is f32.)
+/// u32; and, or and xor of s32, u32 and u64. (tf32 is f32. Sums and bits of s64 are those of u64;
+/// an H200 takes them by a tensor map of s64 for illegal instructions.)
 TEGULA_HOST_DEVICE constexpr bool can_reduce(TmaReduce op, DType type) {
   bool const word = type == DType::s32 || type == DType::u32;
   bool const integer = word || type == DType::s64 || type == DType::u64;
@@ -25,7 +26,7 @@ TEGULA_HOST_DEVICE constexpr bool can_reduce(TmaReduce op, DType type) {
     case TmaReduce::dec:
       return type == DType::u32;
     default:
-      return integer;
+      return integer && type != DType::s64;
   }
 }
 
@@ -36,10 +37,11 @@ TEGULA_HOST_DEVICE constexpr bool can_reduce_in_cluster(TmaReduce op, DType type
   return can_reduce(op, type) && (word || (op == TmaReduce::add && type == DType::u64));
 }
 
-/// The type that an instruction names for elements of T: sums of s64 are those of u64, which have
-/// the same bits.
+/// The type that an instruction names for elements of T: sums, and, or and xor of s64 are those of
+/// u64, which have the same bits.
 TEGULA_HOST_DEVICE constexpr DType reduced_as(TmaReduce op, DType type) {
-  return op == TmaReduce::add && type == DType::s64 ? DType::u64 : type;
+  bool const extreme = op == TmaReduce::min || op == TmaReduce::max;
+  return type == DType::s64 && !extreme ? DType::u64 : type;
 }
 
 #if TEGULA_GPU

@@ -271,9 +271,9 @@ TEGULA_DEVICE void tma_store(TensorMap const& map, TmaCoordinate<Rank> c, Shared
 }
 
 /// As tma_store, but combines each element with the tensor's: an atomic operation of each element
-/// by itself, of the types that can_reduce names (a sum of s64 is an illegal instruction: use a map
-/// of u64, whose sums have the same bits). That it clips and refuses negative coordinates as a
-/// store does is assumed, not measured.
+/// by itself, of the types that can_reduce names (a sum of s64, and its and, or and xor, are
+/// illegal instructions: use a map of u64, whose results have the same bits). That it clips and
+/// refuses negative coordinates as a store does is assumed, not measured.
 template <int Rank, TmaReduce Op, L2Policy Hint = L2Hint::none>
 TEGULA_DEVICE void tma_reduce(TensorMap const& map, TmaCoordinate<Rank> c, SharedAddr src,
                               [[maybe_unused]] SourceLocation where = SourceLocation::current()) {

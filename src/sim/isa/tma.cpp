@@ -453,11 +453,11 @@ void tma_reduce(TensorMap const& map, TmaPlace const& place, std::uint32_t src, 
         FindingKind::invalid_operand, where, cta.here(),
         fmt::format(
             "{}.{} of {}: {}", ptx_name(instruction), to_string(op), to_string(type),
-            type == DType::s64 && op == TmaReduce::add
-                ? "encode the tensor map for u64, whose sums have the same bits"
+            can_reduce(op, reduced_as(op, type))
+                ? "encode the tensor map for u64, whose results have the same bits"
                 : "it adds f16, bf16, f32, f64, s32, u32 and u64, takes the least or greatest of f16, "
-                  "bf16 and integers of 32 and 64 bits, and, or and xor of those integers, and counts "
-                  "(inc, dec) in u32"));
+                  "bf16 and integers of 32 and 64 bits, and, or and xor of s32, u32 and u64, and "
+                  "counts (inc, dec) in u32"));
   }
   store(cta, instruction, box, src, kBoxAlignment, {.reduction = op}, where);
 }

@@ -219,7 +219,7 @@ TEST(TmaStoreChecker, SumsOfSignedIntegersOf64Bits) {
   });
   EXPECT_SAYS(
       only_finding(report, FindingKind::invalid_operand, ReduceInto<TmaReduce::add>::line),
-      "cp.reduce.async.bulk.tensor.add of s64: encode the tensor map for u64, whose sums have the same bits");
+      "cp.reduce.async.bulk.tensor.add of s64: encode the tensor map for u64, whose results have the same bits");
 }
 
 TEST(TmaStoreChecker, ReductionOntoWhatNobodyWrote) {

@@ -274,6 +274,10 @@ TEST(GpuTma, ReducesAsTheSimulatedMachine) {
     stored<Reduce<TmaReduce::add>>(host, c, noise(kDumpBytes, 6), noise(kDumpBytes, 7));
     return "";
   }));
+  checks.push_back(illegal_check_of("or of s64", [c](GpuHost& host) {
+    stored<Reduce<TmaReduce::bit_or>>(host, c, noise(kDumpBytes, 6), noise(kDumpBytes, 7));
+    return "";
+  }));
   expect_all(std::move(checks));
 }
 
