@@ -191,8 +191,8 @@ class ScaledSum {
  private:
   double value_ = 0, error_ = 0;
   double largest_ = 0;  // magnitude of value_ so far
-  double terms_ = 0;    // magnitudes of what is added, ...
-  double finite_ = 0;   // ... and of what of that is finite, products and blocks
+  double terms_ = 0;    // magnitudes of what is added
+  double finite_ = 0;   // those of products and blocks that are finite
 };
 
 /// Where a row of D has its operands: nothing where it is no group's.
